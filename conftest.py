@@ -21,7 +21,7 @@ from toolkeel._common.redact_secrets import Redactor
 NIGHTLY = ROOT / "docs" / "project" / "nightly.md"
 """Names the files whose slow tests run in `make nightly` alone."""
 LONG = ROOT / "tests" / "long_tests.txt"
-"""Tests above 0.3 s of processor time."""
+"""Tests above 0.2 s of processor time."""
 
 collect_ignore = (
     [] if importlib.util.find_spec("toolkeel_compat") else ["packages/toolkeel/src/toolkeel/compat"]

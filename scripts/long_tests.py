@@ -1,4 +1,7 @@
-"""Pytest plugin that writes tests/long_tests.txt: the quick tests that need much processor time (`make long`)."""
+"""Pytest plugin that writes tests/long_tests.txt: the quick tests that need much processor time.
+
+``pytest -p scripts.long_tests -m "not slow"`` with the tests of `make fast`, on a quiet machine.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 
 import pytest
 
-LIMIT = 0.3
+LIMIT = 0.2
 """Seconds of processor time from which on a test, or the cases of one together, is long."""
 FILE = Path(__file__).parents[1] / "tests" / "long_tests.txt"
 
