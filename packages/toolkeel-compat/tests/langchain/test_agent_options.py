@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import pytest
 
 from toolkeel.errors import SetupError
-from toolkeel_compat.langchain import AgentMiddleware, AgentState
+from toolkeel_compat.langchain import AgentMiddleware, AgentState, ModelCallLimitMiddleware
 from toolkeel_compat.langchain.agent_options import check_middleware, merge_reducers
 
 
@@ -28,3 +28,6 @@ def test_reducers_of_a_middlewares_schema_count() -> None:
 def test_what_is_no_middleware_is_refused_with_what_to_write() -> None:
     with pytest.raises(SetupError, match="middleware"):
         check_middleware({"middleware": [object()]})
+    limit = ModelCallLimitMiddleware(run_limit=1)
+    with pytest.raises(SetupError, match="ModelCallLimitMiddleware is there twice"):
+        check_middleware({"middleware": [limit, limit]})

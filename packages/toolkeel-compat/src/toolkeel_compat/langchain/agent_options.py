@@ -10,6 +10,7 @@ from toolkeel.errors import SetupError
 from toolkeel_compat.langchain.command import Reducers, read_reducers
 from toolkeel_compat.langchain.middleware import AgentMiddleware
 from toolkeel_compat.langchain.names import suggest_replacement
+from toolkeel_compat.langchain.ready.limits import CallLimit
 from toolkeel_compat.langchain.threads.checkpoints import InMemorySaver
 from toolkeel_compat.langchain.threads.human_review import HumanInTheLoopMiddleware
 
@@ -41,13 +42,19 @@ def check_middleware(options: AgentOptions) -> list[Any]:
     """Return the middleware of the options.
 
     Raises:
-        SetupError: One is not supported.
+        SetupError: One is not supported, or two limits have one name, and so one count.
     """
     found = list(options.get("middleware") or ())
     for one in found:
         if not isinstance(one, AgentMiddleware | HumanInTheLoopMiddleware):
             hint = suggest_replacement(type(one).__name__)
             raise SetupError(f"create_agent(middleware=...): {explain_foreign(one) or hint}")
+    names = [one.name for one in found if isinstance(one, CallLimit)]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise SetupError(
+            f"create_agent(middleware=...): {twice[0]} is there twice, and calls would "
+            "count twice: give one limit for the run and the thread, or a subclass, which has its own name"
+        )
     return found
 
 

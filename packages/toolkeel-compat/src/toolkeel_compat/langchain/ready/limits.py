@@ -92,7 +92,7 @@ class _Count:
     answer: str = ""
 
 
-class _CallLimit(AgentMiddleware):
+class CallLimit(AgentMiddleware):
     """A limit on calls, counted in the state of the thread: messages may be removed or summarized.
 
     Args:
@@ -139,7 +139,7 @@ class _CallLimit(AgentMiddleware):
         return {COUNTS_KEY: {**known, self.name: dataclasses.asdict(count)}}
 
 
-class ModelCallLimitMiddleware(_CallLimit):
+class ModelCallLimitMiddleware(CallLimit):
     """A limit on model calls; at the limit the run ends with a message or an exception."""
 
     _behaviors = ("end", "error")
@@ -165,7 +165,7 @@ class ModelCallLimitMiddleware(_CallLimit):
         return self._write_count(state, more)
 
 
-class ToolCallLimitMiddleware(_CallLimit):
+class ToolCallLimitMiddleware(CallLimit):
     """A limit on tool calls, or on calls of one tool.
 
     Args:
