@@ -152,27 +152,28 @@ def test_what_guardrails_said_is_there_when_one_has_ended_the_stream() -> None:
     assert (said.output.output_info, result.is_complete) == ("why", True)
 
 
-def test_a_stream_that_cannot_be_closed_saves_what_the_run_has_done(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+class Unclosable(Run[Any]):
+    """A run that has an exception when it is closed."""
+
+    async def aclose(self) -> None:
+        await super().aclose()
+        raise OSError("closing")
+
+
+def test_a_stream_that_cannot_be_closed_saves_what_the_run_has_done() -> None:
     memory = SQLiteSession("ada")
     steps = [[function_call("jokes", {}, call_id="c1")], [assistant_message("done")]]
     agent = Agent("A", tools=[jokes], model=ScriptedModel(steps))
     result = Runner.run_streamed(agent, "go", session=memory)
-
-    async def fail(run: Any) -> None:
-        await close(run)
-        raise OSError("closing")
 
     async def read() -> list[Any]:
         events: Any = result.stream_events()
         async for event in events:
             if event.type == "run_item_stream_event" and event.name == "tool_output":
                 break
+        result._stream.__class__ = Unclosable
         with pytest.raises(OSError, match="closing"):
             await events.aclose()
         return await memory.get_items()
 
-    close = Run.aclose
-    monkeypatch.setattr(Run, "aclose", fail)
     assert [one.get("type") for one in asyncio.run(read())][-1] == "function_call_output"
