@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
+from types import SimpleNamespace
+from typing import Any
 
 from tests.shared import peer
 from toolkeel import Agent, AssistantMessage, Usage, tool
@@ -10,7 +11,6 @@ from toolkeel._records.entries import ModelAsked
 from toolkeel.define.tool import AnyTool
 from toolkeel.sessions import Sessions
 from toolkeel.sessions.errors import SessionUnavailable
-from toolkeel.sessions.session import Session
 from toolkeel.testing import Scripted, call
 from toolkeel_studio.inspector.list_figures import SentTools, SessionFigures, SessionReader
 
@@ -59,19 +59,18 @@ def test_a_tool_is_shown_as_the_request_sent_it_and_recorded_once_while_it_stays
     assert "times" in str(sent[0]) and tools.definition("pang", asked[0].seq) is None
 
 
-def test_a_session_that_cannot_be_read_for_a_moment_is_read_the_next_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_session_that_cannot_be_read_for_a_moment_is_read_the_next_time() -> None:
     sessions = Sessions(":memory:")
     Agent(Scripted(["Hello."], name="play")).run_sync("?", session=sessions["s"])
-    info, reader = sessions["s"].info, SessionReader(sessions, SessionFigures)
+    info = sessions["s"].info
 
     def refuse(*_: object) -> None:
         raise SessionUnavailable("the disk is busy")
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Session, "entries", refuse)
-        assert reader.read(info).models == "" and not reader.is_read(info)
+    found: Any = {"s": SimpleNamespace(entries=refuse)}
+    reader = SessionReader(found, SessionFigures)
+    assert reader.read(info).models == "" and not reader.is_read(info)
+    found["s"] = sessions["s"]
     assert reader.read(info).models == "play"
 
 
