@@ -13,7 +13,6 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
 from importlib import import_module
-from importlib.util import find_spec
 from time import perf_counter
 from typing import Any
 
@@ -40,9 +39,13 @@ from toolkeel.observe.wording import (
     title_of,
 )
 
-_MARKDOWN: Any = (
-    import_module("toolkeel_studio.markdown_html") if find_spec("markdown_it") else None
-)
+_render: Callable[[str], str] | None = None
+try:
+    from toolkeel_studio.markdown_html import MAX_MARKDOWN, markdown_html
+
+    _render = markdown_html
+except ImportError:  # without markdown-it, Markdown is shown as text
+    MAX_MARKDOWN = 0
 
 T = TypeVar("T", default=str)
 MOST = 20_000
@@ -143,9 +146,9 @@ def _text(text: object) -> str:
 
 def _reply(text: str) -> str:
     """Render what a model wrote as Markdown; as text if it is too long, or without markdown-it."""
-    if _MARKDOWN is None or len(text) > _MARKDOWN.MAX_MARKDOWN:
+    if _render is None or len(text) > MAX_MARKDOWN:
         return _text(text)
-    return f"<div>{_MARKDOWN.markdown_html(text)}</div>"
+    return f"<div>{_render(text)}</div>"
 
 
 def _bold(text: str) -> str:

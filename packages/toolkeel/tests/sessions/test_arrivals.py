@@ -163,10 +163,7 @@ def test_a_place_that_was_taken_in_a_closed_loop_holds_up_nobody() -> None:
     run_async(arrivals.arrive("s").wait)
 
 
-def test_behind_a_closed_loop_the_run_before_it_is_waited_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("toolkeel.sessions.session_lock.LOOP_SECONDS", 0.01)
+def test_behind_a_closed_loop_the_run_before_it_is_waited_for() -> None:
     arrivals, loop, order = Arrivals(), asyncio.new_event_loop(), list[str]()
 
     async def arrive() -> Any:
