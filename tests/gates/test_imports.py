@@ -10,15 +10,8 @@ import pytest
 from tests.gates.dependencies import core_names, extra_names, modules_of
 from tests.gates.fresh import fresh
 
-LIMIT_MS = 200
-TRIES = 7
-
-TIMED = """
-import json, time
-begin = time.process_time()  # what it costs, not how busy the machine is
-import toolkeel
-print(json.dumps((time.process_time() - begin) * 1000))
-"""
+MODULES = 75
+"""Of the library, and loaded by its import: each costs some 1.5 ms (docs/project/performance.md has the time)."""
 
 WATCHED = """
 import json, os, sys
@@ -48,10 +41,10 @@ def _watched(statement: str, folder: Path) -> Any:
     return fresh(WATCHED.replace("BYTECODE", bytecode).replace("IMPORT", statement), folder)
 
 
-def test_the_import_takes_less_than_a_fifth_of_a_second(tmp_path: Path) -> None:
-    fresh(TIMED, tmp_path, write_bytecode=True)
-    times = sorted(fresh(TIMED, tmp_path) for _ in range(TRIES))
-    assert times[0] < LIMIT_MS, f"{times[0]:.0f} ms at best, {times[TRIES // 2]:.0f} ms as a rule"
+def test_the_import_loads_few_modules_of_the_library(tmp_path: Path) -> None:
+    code = "import json, sys, toolkeel; print(json.dumps([m for m in sys.modules if m.startswith('toolkeel')]))"
+    loaded = fresh(code, tmp_path)
+    assert "toolkeel" in loaded and len(loaded) <= MODULES, sorted(loaded)
 
 
 def test_the_import_opens_no_socket_starts_nothing_and_reads_only_code(tmp_path: Path) -> None:

@@ -332,6 +332,8 @@ class Conversation(RuleBasedStateMachine):
         error = None if task.cancelled() else task.exception()
         if task.cancelled():
             assert end in ("outside", "both")
+            # It may have begun to wait for a person just before: its state has the tickets.
+            self.pending = runs[0].state.pending
         elif error is not None:
             assert isinstance(error, Halt), error
         else:
