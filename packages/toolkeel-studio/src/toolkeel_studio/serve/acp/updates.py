@@ -183,7 +183,7 @@ def _changes(arguments: Mapping[str, object]) -> Iterator[tuple[str | None, str]
     edits = arguments.get("edits")
     for each in (arguments, *(edits if isinstance(edits, Sequence) else ())):
         if _is_change(each):
-            yield visible_text(each["old_text"]), visible_text(each["new_text"])
+            yield visible_text(str(each["old_text"])), visible_text(str(each["new_text"]))
 
 
 def _is_change(value: Any) -> bool:
