@@ -210,11 +210,14 @@ def test_the_smallest_model_calls_a_function(weights: Weights, a: int, b: int) -
 @pytest.mark.slow
 def test_the_other_commands_find_it(weights: Weights, tmp_path: Path) -> None:
     here = {"XDG_STATE_HOME": str(weights.state), "TOOLKEEL_DATA": str(tmp_path)}
-    words = ["run", "What is 17 * 23?", "-t", "calculator", "--max-turns", "2"]
+    words = ["run", "What is 17 * 23?", "-t", "calculator", "--max-turns", "2", "--timeout", "20"]
     ended = toolkeel(*words, cwd=tmp_path, env=here)
     assert f"model: llamacpp:{MODEL}, of toolkeel local" in ended.err
-    assert "call    calculator(" in ended.err or ended.out.strip()  # as the weights decide
-    assert " tokens" in ended.err
+    # as the weights decide: so small a model sometimes repeats itself until its context is full
+    called, answered = "call    calculator(" in ended.err, bool(ended.out.strip())
+    stopped = "stopped: the time limit of 20 seconds is over" in ended.err
+    assert called or answered or stopped
+    assert " tokens" in ended.err or stopped
     ended = toolkeel("doctor", cwd=tmp_path, env={**here, "LLAMACPP_BASE_URL": weights.url})
     shown = " ".join(ended.out.split())
     assert f"no tools in its template: calls by grammar, context {CONTEXT:,}" in shown
