@@ -25,7 +25,7 @@ def door(module: str, places: Mapping[str, str], others: Mapping[str, str] = NOW
         places: Names, separated by blanks, by the dotted name of the module that defines them.
         others: Names that people look for here, and what to write instead.
 
-    `get` raises what Python promises for a missing name, see `missing_name`.
+    For a name that the module lacks, ``__getattr__`` raises as `missing_name` says.
 
     >>> get, names, _ = door("toolkeel", {"toolkeel.call.steps.call_limits": "CallLimit RateLimit"})
     >>> {"CallLimit", "RateLimit"} <= {*names()}

@@ -216,7 +216,7 @@ class RunContext(Generic[C]):
 
 
 def _forward_to_outer(run: RunContext, call: ToolContext | None, name: str) -> Listener:
-    """Return a listener that sends events of an inner run to the enclosing run."""
+    """Return a listener that sends events of an inner run to the enclosing run, until `call`, if given, has ended."""
     call_id = "" if call is None else call.call.id
 
     def forward(event: Event) -> None:
@@ -339,8 +339,8 @@ class ToolContext(Generic[C]):
 
         Args:
             message: What is being done.
-            done: Amount done.
-            total: Total amount, in the unit of `done`.
+            done: Amount done, if known.
+            total: Total amount, in the unit of `done`, if known.
         """
         if self.run.listeners and not self.ended:
             self._get_reporter().progress(message, done, total)

@@ -47,7 +47,7 @@ def test_a_source_has_an_address_or_an_id(
 
 @pytest.mark.parametrize(
     ("result", "number"),
-    [({"index": 3}, 3), ({"refer": "ref_12"}, 12), ({"index": "4"}, 4), ({"refer": "x"}, None), ({}, None)],
+    [({"index": 3}, 3), ({"refer": "ref_12"}, 12), ({"index": "4"}, 4), ({"refer": "x"}, None), ({"index": True}, None), ({}, None)],
 )  # fmt: skip
 def test_a_result_has_a_number_of_its_own_or_none(
     result: dict[str, object], number: int | None

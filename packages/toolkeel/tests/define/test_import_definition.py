@@ -178,6 +178,8 @@ def test_missing_parameters_mean_none(body: Json) -> None:
         ({"name": "w", "input_schema": [1]}, "must be a JSON Schema object"),
         ({"name": "w", "description": ["d"], "input_schema": SCHEMA}, "must be text"),
         ({"functionDeclarations": [{}, {}]}, "holds 2 tools"),
+        ({"functionDeclarations": {"name": "f"}}, "must be a list of objects"),
+        ({"functionDeclarations": [1]}, "must be a list of objects"),
         ({"properties": {}}, "it has the keys properties"),
         ({}, r"\(none\)"),
         ([SCHEMA], "must be an object, not list"),

@@ -278,7 +278,7 @@ def _either(kinds: list[ArgumentKind | None]) -> ArgumentKind | None:
 
 
 def _mapping_kind(each: ArgumentKind | None) -> ArgumentKind:
-    """Return the kind of dicts with values of a kind."""
+    """Return the kind of dicts with values of a kind; None: of any values."""
 
     def fits(value: Any) -> bool:
         """Return True for a mapping whose values all satisfy `each`, if there is an `each`."""

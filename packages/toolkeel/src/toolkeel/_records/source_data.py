@@ -62,12 +62,12 @@ def find_marks(text: str) -> Mapping[int, tuple[str, Spans]]:
 
 
 def number_of(result: Json) -> int | None:
-    """Return the number that a result has itself, or None: ``index``, or GLM's ``refer``."""
+    """Return the number under ``index`` or GLM's ``refer``, which may be text such as "3" or "ref_3"; else None."""
     number = result.get("index", result.get("refer"))
     if isinstance(number, str):
         number = number.removeprefix("ref_")
         number = int(number) if number.isdecimal() else None
-    return number if isinstance(number, int) else None
+    return number if isinstance(number, int) and not isinstance(number, bool) else None
 
 
 def objects_in(value: object) -> list[Json]:

@@ -141,7 +141,7 @@ class Agent(Generic[C, T]):
         self._plan = self._with_output(self._checked(plan, rules), output_type)
 
     def _checked(self, plan: Plan, rules: Rules | None) -> Plan:
-        """Add the handoffs to a plan and validate it, or raise `SetupError`; unchanged if a function gives them."""
+        """Return the plan with the handoffs, validated against `rules`, or raise `SetupError`; unchanged if a function gives them."""
         if callable(self._handoffs):
             return plan
         plan = plan.with_handoffs(self._handoffs)

@@ -260,16 +260,16 @@ async def _tool_result_of(
 async def _convert(
     function: Callable[[Any], object], value: object, outer: RunContext, words: tuple[str, str]
 ) -> Any:
-    """Return what a function of `as_tool` makes of a value.
+    """Return what a function of `as_tool`, sync or async, returns for a value. Its own errors pass unchanged.
 
     Args:
         function: The function.
         value: Its argument.
         outer: The outer run.
-        words: For the error: its begin, and what the function is.
+        words: The first words of a timeout's text, and what the function is, such as "its output function".
 
     Raises:
-        TimedOut: the function took longer than the run's `callback_timeout`.
+        TimedOut: the function took longer than the outer run's `callback_timeout`.
     """
     limit, (begin, what) = outer.scope.callback_timeout, words
     try:

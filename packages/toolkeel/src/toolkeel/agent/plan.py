@@ -132,7 +132,7 @@ class Plan:
         be called by other tools' bodies.
 
         Args:
-            rules: The agent's own rules.
+            rules: The agent's own rules, if it has any.
 
         Raises:
             SetupError: naming the option and what it should be.

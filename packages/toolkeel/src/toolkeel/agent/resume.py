@@ -217,7 +217,7 @@ def check_pending_calls(state: RunState, given: Container[str], tools: ToolsByCa
 def _would_ask(ticket: Ticket, tool: AnyTool, rules: Rules | None) -> bool:
     """Return True if a waiting call would require a decision again under the present tools and rules.
 
-    An approval function counts as a yes: it is not called.
+    An approval function counts as a yes: it is not called. Without rules, the tool's own setting decides.
     """
     places = partial(resolve_argument, tool)
     rule = find_rule(rules, tool, ticket.arguments, places) if rules is not None else None

@@ -104,7 +104,7 @@ def _permutations(total: Number, chosen: Number) -> Number:
 
 
 def _require_integer(number: Number, function_name: str, limit: int | None = None) -> int:
-    """Return a number as a non-negative integer, at most `limit`.
+    """Return a number as a non-negative integer, at most `limit` if that is set.
 
     Raises:
         ToolError: if it is not one.

@@ -239,7 +239,7 @@ def get_mcp_name(tool: AnyTool) -> str:
 
 
 def _parse_arguments(call: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Parse the arguments of a call that needs approval, or None if they are not a JSON object."""
+    """Parse the arguments of a call that needs approval: {} if there are none, None if they are not a JSON object."""
     arguments = call.get("arguments")
     if isinstance(arguments, str):
         try:

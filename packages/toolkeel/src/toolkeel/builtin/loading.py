@@ -105,7 +105,7 @@ def _prepend_to_path(folder: Path) -> None:
 
 
 def _describe_failure(name: str, error: BaseException, path: Path | None = None) -> str:
-    """Describe what failed, where in the user's code, and why."""
+    """Describe what failed, why, and where: in the file at `path`, or without one in any file of the user's."""
     if isinstance(error, SyntaxError):
         return _describe_syntax_error(error)
     why = f"{type(error).__name__}: {error}".rstrip(": ")

@@ -42,7 +42,7 @@ def compose_tool(
     Args:
         made: The tool.
         steps: Steps outside those of the tool, outermost first.
-        rules: Rules that deny, ask about or allow calls.
+        rules: Rules that deny, ask about or allow calls; None: the tool's own approval decides.
         last: Runs the body.
         watch: True to require approval of its calls because of the run's taint labels.
 

@@ -92,7 +92,7 @@ async def _run_handler(tool: AnyTool, context: ToolContext) -> object:
 
 
 async def abatch(tool: AnyTool, values: Iterable[object], run: RunContext | None) -> list[object]:
-    """Run `ainvoke` for each value concurrently, and return the results in order.
+    """Run `ainvoke` for each value concurrently, in one run, and return the results in order.
 
     Raises:
         BaseException: the first failure by position, once all calls have ended.

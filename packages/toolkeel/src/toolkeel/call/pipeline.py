@@ -252,7 +252,7 @@ def _find_cause(
 async def _call_handler(
     tool: AnyTool | None, error: BaseException, run: RunContext
 ) -> tuple[str | None, BaseException | None]:
-    """Return the text of the tool's own function for failures, and what must be raised if it was stopped."""
+    """Return the text of the tool's own function for failures, and None; if it was stopped: "", and what must be raised."""
     try:
         return await call_handler(tool, error, run), None
     except BaseException as stop:  # the call has its result nevertheless

@@ -118,7 +118,10 @@ def _render_content(content: object) -> ToolOutput:
 
 
 def plain_text(prepared: Prepared, value: object) -> str | None:
-    """Return a text that is shown as it is, without lone surrogates; None if it is no text, or too long."""
+    """Return a text that is shown as it is, without lone surrogates; None for anything else.
+
+    That is a value that is no text or too long, and any of a tool that returns content and artifact.
+    """
     tool = prepared.tool
     if type(value) is not str or tool.returns != "content":
         return None

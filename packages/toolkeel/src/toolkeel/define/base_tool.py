@@ -233,7 +233,7 @@ def _mentioned_names(cls: type) -> Iterator[str]:
 
 
 def _names_in(code: CodeType | None) -> Iterator[str]:
-    """Yield the names that a code object and the functions inside it mention."""
+    """Yield the names that a code object and the functions inside it mention; none without a code object."""
     if code is not None:
         yield from code.co_names
         for constant in code.co_consts:  # functions within

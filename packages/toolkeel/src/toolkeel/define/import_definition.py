@@ -150,9 +150,11 @@ def _flat(body: Node) -> ForeignDefinition:
 
 
 def _gemini_list(body: Node) -> ForeignDefinition:
-    """Read the only function of a Gemini tool; raise `DefinitionError` if there is not one."""
+    """Read the only function of a Gemini tool; raise `DefinitionError` if there is not exactly one."""
     found = body.get("functionDeclarations") or body.get("function_declarations") or []
-    if len(found) != 1 or not isinstance(found[0], dict):
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise DefinitionError("functionDeclarations must be a list of objects")
+    if len(found) != 1:
         raise DefinitionError(
             f"functionDeclarations holds {len(found)} tools; import them one by one"
         )

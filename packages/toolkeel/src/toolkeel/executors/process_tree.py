@@ -338,7 +338,7 @@ async def _write_stdin(process: Process, data: bytes | None) -> None:
 
 
 async def _read_stream(stream: asyncio.StreamReader | None, sink: Sink) -> None:
-    """Pass each piece of a stream to the sink until its end."""
+    """Pass each piece of a stream to the sink until its end; return at once without a stream."""
     while stream is not None and (piece := await stream.read(_CHUNK_SIZE)):
         sink(piece)
 

@@ -47,7 +47,7 @@ class Confinement(Protocol):
         ...
 
     def build_command(self, argv: Sequence[str], *, cwd: str | None = None) -> Command:
-        """Build a command that starts in `cwd` or the first root; its program is looked up inside the sandbox."""
+        """Build a command that starts in `cwd`, by default the first root; its program is looked up inside the sandbox."""
         ...
 
 
@@ -150,6 +150,9 @@ class Unconfined:
         self.limits = limits or Limits()
 
     def build_command(self, argv: Sequence[str], *, cwd: str | None = None) -> Command:
-        """Build a command in this process's environment; raise `ToolError` if its folder was removed."""
+        """Build a command with this process's environment that starts in `cwd`, by default the working folder.
+
+        Raises `ToolError` if the working folder was removed.
+        """
         confinement = SupervisorConfinement(dict(os.environ))
         return build_supervised_command(argv, cwd or get_current_folder(), self.limits, confinement)

@@ -120,7 +120,8 @@ def run_request(request: Message, tool: AnyTool | None = None) -> Message:
 
     Args:
         request: See `toolkeel.executors.worker_request.make_request`.
-        tool: The tool, if the request comes from this process and does not say where to import it.
+        tool: The tool, if the request comes from this process and does not say where to import it;
+            else it is imported.
     """
     reported: list[Message] = []
     return {**_run_reporting(request, reported.append, tool), "reported": reported}
@@ -178,7 +179,7 @@ def _load_module(name: str, file: str) -> ModuleType:
 
 
 def _find_spec(name: str) -> importlib.machinery.ModuleSpec | None:
-    """Return a module's import spec, or None if it cannot be found."""
+    """Return a module's import spec, or None if it, or a package around it, cannot be found; import these packages."""
     try:
         return importlib.util.find_spec(name)
     except (ImportError, ValueError):
@@ -279,7 +280,7 @@ def _forward_sources(context: RemoteContext, report: Report) -> Iterator[None]:
 
 
 def _is_json(value: object, depth: int = 50) -> bool:
-    """Return true if JSON restores exactly this value."""
+    """Return True if JSON restores exactly this value, and it is nested at most `depth` levels."""
     if type(value) is list:
         return depth > 0 and all(_is_json(item, depth - 1) for item in value)
     if type(value) is dict:

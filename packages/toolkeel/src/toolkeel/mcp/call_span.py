@@ -28,7 +28,7 @@ def annotate_span(config: ServerConfig, revision: str | None) -> None:
 
 
 def _call_attributes(config: ServerConfig, revision: str | None) -> dict[str, str]:
-    """Return the MCP attributes of a call: method, transport and revision."""
+    """Return the MCP attributes of a call: method, transport and, if known, revision."""
     attributes = {"mcp.method.name": "tools/call", "network.transport": "pipe"}
     if config.url:
         attributes |= {"network.transport": "tcp", "network.protocol.name": "http"}

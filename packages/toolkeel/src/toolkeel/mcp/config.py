@@ -374,7 +374,7 @@ def with_overrides(
     env: Mapping[str, str] | None,
     cwd: str | Path | None,
 ) -> ServerConfig:
-    """Return a copy of the config with what the program adds; of equal names, the program's counts.
+    """Return a copy of the config with what the program adds, None: nothing; of equal names, the program's counts.
 
     Raises:
         SetupError: an option belongs to the other kind of server, or HTTP cannot carry it.

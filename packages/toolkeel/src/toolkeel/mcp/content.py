@@ -296,7 +296,7 @@ def to_definition(
     Args:
         tool: The tool.
         name: Its name on the wire.
-        output: JSON Schema of its structured results.
+        output: JSON Schema of its structured results; by default none is declared.
 
     Raises:
         DefinitionError: its provider options are not JSON, or `name` is not legal.
@@ -365,7 +365,7 @@ def to_annotations(effects: Effects) -> dict[str, object]:
 
 
 def from_annotations(annotations: Mapping[str, Any] | None) -> Effects:
-    """Return the effects of a peer's hints, with the protocol's defaults; results count as a stranger's.
+    """Return the effects of a peer's hints, with the protocol's defaults for missing ones; results count as a stranger's.
 
     >>> from_annotations({"readOnlyHint": True}).read_only
     True

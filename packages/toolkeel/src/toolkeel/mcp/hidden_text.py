@@ -134,7 +134,7 @@ _NOT_PLAIN = re.compile(
 
 
 def _walk(value: Any, where: str, text: Callable[[str, str, bool], str], depth: int) -> Any:
-    """Return a copy of a value with each text passed through `text`."""
+    """Return a copy of a value with each text replaced by what `text` returns; keys are passed to it, but not replaced."""
     if depth > _DEPTH:
         return value
     if isinstance(value, Mapping):

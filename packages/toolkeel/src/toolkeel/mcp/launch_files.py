@@ -59,7 +59,7 @@ def project_files(config: ServerConfig, program: str | None) -> dict[str, str]:
 
     Args:
         config: A server that a file names.
-        program: The path of its program.
+        program: The path of its program, if that was found.
 
     Raises:
         SetupError: the command names more than can be looked up.
@@ -196,7 +196,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _spellings(folder: Path, piece: str) -> Iterator[Path]:
-    """Yield the files that a name may stand for: as a path, with a suffix that it lacks, as a module."""
+    """Yield the paths, existing or not, that a name may mean: as a path, with a suffix that it lacks, as a module."""
     if not piece or "\0" in piece or len(piece) > 4096:
         return
     for suffix in _SUFFIXES:

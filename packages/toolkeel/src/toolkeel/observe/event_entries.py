@@ -21,7 +21,9 @@ from toolkeel.messages import AssistantMessage, ToolMessage
 
 
 def read_event_file(path: Path) -> Iterator[tuple[float, Entry]]:
-    """Yield the counted entries of a file that `JsonLines` writes, without an unfinished last line.
+    """Yield time (seconds since the epoch) and entry of each event that stats count in a file of `JsonLines`.
+
+    An unfinished last line is skipped.
 
     Raises:
         OSError: The file cannot be read.

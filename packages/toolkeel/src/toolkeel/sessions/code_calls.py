@@ -62,7 +62,7 @@ class SessionRecorder(RunRecorder):
     code: CodeCallJournal
 
     def nested(self, run: str, call: ToolCall | None) -> Self:
-        """Return the recorder of a run inside a call, with the same journal of code's calls."""
+        """Return the recorder of a run inside a call, or of no call (None), with the same journal of code's calls."""
         made = super().nested(run, call)
         made.code = self.code
         return made

@@ -172,7 +172,7 @@ async def settle_decision(
 
 
 def _check_waiting(ticket: Ticket | None, decision: Decision, info: SessionInfo) -> None:
-    """Raise unless a ticket waits in a session and a decision can count for it.
+    """Raise unless a ticket waits in a session (None: it does not) and a decision can count for it.
 
     Raises:
         DecisionRefused: See `Session.decide`.

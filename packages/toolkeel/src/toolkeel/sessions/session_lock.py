@@ -142,7 +142,7 @@ class WriterLocks:
 
         Args:
             session: The session's number.
-            arrival: The place of this run, which is left as soon as the run is in the queue.
+            arrival: The place of this run, if it has one, which is left as soon as it is in the queue.
         """
         turn = self._queue_up(session)
         if arrival is not None:

@@ -145,6 +145,8 @@ class KeyValueStore:
     ) -> None:
         """Store many values, all or none, in one transaction, with the labels of the run whose code does it.
 
+        They expire after `seconds`, if that is set.
+
         Raises:
             SessionError: JSON would change a value, or it cannot be written.
         """

@@ -207,7 +207,7 @@ class ModelCaller:
     # — the part of the transcript that is sent —
 
     async def _shorten(self, policy: HistoryPolicy | None = None) -> None:
-        """Let a history policy, by default the agent's, cut the transcript; count its usage and cost."""
+        """Let a history policy, by default the run's, cut the transcript; count its usage and cost. Do nothing without one."""
         run, window, history = self._run, self.window, policy or self._history
         view = window.view(run)
         if history is None:
@@ -372,7 +372,7 @@ class ModelCaller:
 
 
 def _has_hosted_tools(request: ModelRequest | None) -> bool:
-    """Return True if the provider may run tools itself, during the request."""
+    """Return True if the provider may run tools itself, during the request; False without a request."""
     tools = () if request is None else (*request.tools, request.settings.extra_body.get("tools"))
     return any(isinstance(each, list) or getattr(each, "hosted", None) for each in tools)
 

@@ -127,7 +127,7 @@ class RequestBudget:
             pool.settle((Usage(), 0.0), (used, self._record_cost(price, used)))
 
     def _record_cost(self, price: PriceOf | None, used: Usage) -> float:
-        """Return the cost in US dollars, and write it to the journal, so that it counts after a kill."""
+        """Return the cost in US dollars, 0.0 without a price, and write it to the journal, so that it counts after a kill."""
         cost = price(used) if price else 0.0
         if cost and self._run.recorder is not None:
             self._run.recorder.record_cost(cost)

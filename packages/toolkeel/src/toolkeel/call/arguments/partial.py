@@ -314,7 +314,7 @@ _IN_TEXT: Final[tuple[_State, ...]] = (
 
 
 def _leaf(token: str) -> object:
-    """Return the value of a number or a literal, or `OPEN` if the token is neither."""
+    """Return the value of a number or a literal; `OPEN` for any other token, and a number that is too long or infinite."""
     if token in _WORDS:
         return _WORDS[token]
     found = _NUMBER.fullmatch(token)

@@ -40,8 +40,9 @@ def needs_strict_check(
     Args:
         text: The argument text.
         validated: The validated values. Of models, the fields that were set count.
-        names_sent: Names of `validated` that came from the text, if it also holds defaults.
-        nested: Names of `validated` that can hold objects, if that is known; the numbers of all
+        names_sent: Names of `validated` that came from the text, if it also holds defaults; by
+            default all.
+        nested: Names of `validated` that can hold objects, by default all; the numbers of the
             others are finite.
         loose: True if those may contain a number that is not finite.
 

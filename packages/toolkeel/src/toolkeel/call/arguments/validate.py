@@ -27,8 +27,8 @@ def is_large(text: str, tool: AnyTool | None = None) -> bool:
 
     Args:
         text: The arguments.
-        tool: Their tool. Each item of a text can be compared with each branch of a union, so that a
-            text for a wide union is large sooner.
+        tool: Their tool, if known. Each item of a text can be compared with each branch of a union,
+            so that a text for a wide union is large sooner.
     """
     if tool is None or not _SHORT < len(text) <= LARGE:
         return len(text) > LARGE
@@ -83,7 +83,7 @@ def prepare(call: ToolCall, tool: AnyTool, text: str | None = None) -> Prepared:
     Args:
         call: The call.
         tool: The tool that it calls.
-        text: The arguments as text, if that is known (`argument_text`).
+        text: The result of `argument_text`, if the caller has it; computed by default.
 
     Raises:
         TruncatedCall: the turn was cut off before the call ended.
@@ -118,10 +118,11 @@ def prepare(call: ToolCall, tool: AnyTool, text: str | None = None) -> Prepared:
 def _repair(call: ToolCall, tool: AnyTool, text: str, error: ValueError | None = None) -> Prepared:
     """Prepare arguments on the slow path: repair, coerce, and list what was changed.
 
-    Secrets are masked in errors and in the list of changes.
+    Secrets are masked in errors and in the list of changes. `error` is what the fast path raised, or
+    None if it accepted the text.
 
     Raises:
-        CallError: the arguments cannot be repaired; `error` is the fast path's, if it refused them.
+        MalformedArguments, InvalidArguments: the arguments cannot be made valid.
     """
     mask = tool.arguments.mask
     if mask is None:
@@ -142,6 +143,8 @@ def _repair_values(
     tool: AnyTool, text: str, error: ValueError | None
 ) -> tuple[dict[str, object], tuple[str, ...], tuple[Coercion, ...]]:
     """Return valid arguments, with the repairs of the text and the changes of values.
+
+    `error` is what the fast path raised, or None if it accepted the text.
 
     Raises:
         MalformedArguments, InvalidArguments: the arguments cannot be made valid.

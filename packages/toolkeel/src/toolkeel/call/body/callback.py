@@ -118,7 +118,7 @@ async def ask_person(
 
 
 async def _run_in_thread(call: Callable[[], object], seconds: float | None, name: str) -> object:
-    """Return what a function returns in a thread; close a returned coroutine if the wait ends early."""
+    """Return what a function returns in a thread, as `await_callback`; close a returned coroutine if the wait ends early."""
     made: list[object] = []
     dropped: list[bool] = []
 

@@ -212,7 +212,7 @@ class CoroutineStopper(Protocol):
 def run_coroutine(
     body: Coroutine[Any, Any, object], context: ToolContext, timeout: float | None
 ) -> Generator[Any, Any, object]:
-    """Await a body under its deadline and the run's cancel token; return its value.
+    """Await a body under its deadline, if it has one, and the run's cancel token; return its value.
 
     A body that ignores its cancellation continues in a task of its own.
 

@@ -29,7 +29,7 @@ def stop_error(
     Args:
         context: The call.
         reason: Why it was stopped.
-        timeout: Maximum seconds of the call.
+        timeout: Maximum seconds of the call, required for the reason ``timeout``.
         work: State of the body as observed, such as ``running`` or ``stopped``.
     """
     if work in ("running", "stopped"):

@@ -26,7 +26,8 @@ async def ask(
 
     Where others can decide the ticket, too, the decision that was first is returned. If another run has
     used the ticket meanwhile, the approver is asked again, with a new one. A call that had to wait for the
-    answers to others is asked about only if `judge` says that it still needs approval.
+    answers to others is asked about only if `judge` says that it still needs approval; without a
+    `judge`, always.
     """
     owner = run
     while owner.loop_state.settle_decision is None and owner.scope.outer_run is not None:

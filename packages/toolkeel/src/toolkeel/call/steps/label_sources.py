@@ -282,7 +282,7 @@ def attach_strangers(
 ) -> ToolMessage:
     """Return a result with the strangers' texts in its details that its call has read, known or new.
 
-    A result of a tool that may never name targets is returned as it is.
+    A result of an unknown tool (None), or of one that may never name targets, is returned as it is.
     """
     if prepared is None or not may_name_targets(prepared.tool):
         return message

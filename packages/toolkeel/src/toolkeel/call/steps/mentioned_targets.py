@@ -222,7 +222,7 @@ def _words_of(message: Message) -> str:
 def _is_of_person(message: ToolMessage, tool: AnyTool | None) -> bool:
     """Return True if a result contains only the user's own data, such as an address book.
 
-    An error may repeat what the model wanted.
+    False for an error, which may repeat what the model wanted, and for an unknown tool (None).
     """
     if tool is None or message.failed or not may_name_targets(tool):
         return False
@@ -241,7 +241,7 @@ def may_name_targets(tool: AnyTool) -> bool:
 
 
 def is_named(value: str, heard: Sequence[TrustedText]) -> bool:
-    """Return True if a target is mentioned completely and is long enough to count."""
+    """Return True if a trusted text mentions a target completely; a short name or number only as ``#12``, by people."""
     wanted = _fold(value)
     if _is_short(wanted):
         return _is_written(f"#{wanted.lstrip('#')}", heard)
@@ -264,7 +264,10 @@ def _is_short(wanted: str) -> bool:
 
 
 def _is_written(value: str, heard: Sequence[TrustedText]) -> bool:
-    """Return True if people wrote a number or a short id, as a word of its own."""
+    """Return True if a number or a short id is a word of its own in a text that people wrote.
+
+    False for any longer name, and for texts that only pass on another's.
+    """
     wanted = _fold(value)
     if not wanted.strip("#") or not _is_short(wanted.lstrip("#")):
         return False

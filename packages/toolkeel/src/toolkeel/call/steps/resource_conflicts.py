@@ -157,8 +157,8 @@ class ResourceLocks:
         Args:
             places: The places of the resources.
             write: True for a write, which excludes all others.
-            outer: The claim of the call around this one. As that call waits for this one, the claim
-                goes before those that are not granted yet.
+            outer: The claim of the call around this one, if any. As that call waits for this one, the
+                claim goes before those that are not granted yet.
 
         Raises:
             Refused: the call and another would wait for each other.

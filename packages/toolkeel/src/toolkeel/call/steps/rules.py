@@ -72,7 +72,8 @@ class Rule:
             arguments: The arguments of the call.
             shell: Name of the argument that is a shell command, which is compared by its words: see
                 `toolkeel.call.steps.command_patterns`.
-            places: Resolves the paths of the call's arguments; see `Places`.
+            places: Resolves the paths of the call's arguments; see `Places`. By default they are
+                compared as written.
         """
         if not fnmatch.fnmatchcase(tool, self.tool):
             return False

@@ -66,7 +66,10 @@ class _Turn(ResourceLocks):
         self.suspended_claims: list[Claim] = []
 
     def claim(self, places: Sequence[Branch], write: bool, outer: Claim | None = None) -> Claim:
-        """Claim resources; note whether others come first, and the tool of a suspended call it conflicts with."""
+        """Claim resources; record whether others come first, and the tool of a suspended call it conflicts with.
+
+        `outer` is not used: no call of a turn is inside another of it.
+        """
         claim = super().claim(places, write)
         claim.was_queued = not claim.is_granted
         for past in self.suspended_claims:

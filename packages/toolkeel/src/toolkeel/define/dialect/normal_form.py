@@ -165,7 +165,7 @@ def check_shape(schema: Any, where: Where = ROOT, types: frozenset[str] | None =
 
 
 def _check_keyword(keyword: str, value: Any, where: Where, types: frozenset[str] | None) -> None:
-    """Raise `DefinitionError` if a keyword has a value of a wrong kind."""
+    """Raise `DefinitionError` if a keyword has a value of a wrong kind, or ``type`` one not in `types`; None: any text."""
     kinds, called = _SHAPES[keyword]
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
         raise DefinitionError(
@@ -180,7 +180,7 @@ def _check_keyword(keyword: str, value: Any, where: Where, types: frozenset[str]
 
 
 def _check_words(keyword: str, value: Any, where: Where, types: frozenset[str] | None) -> None:
-    """Raise `DefinitionError` if ``required`` or ``type`` lists anything but texts, or ``type`` one not in `types`."""
+    """Raise `DefinitionError` for anything but texts in ``required`` or ``type``, or a type not in `types`; None: any."""
     for word in [value] if isinstance(value, str) else value:
         if not isinstance(word, str):
             raise DefinitionError(

@@ -132,7 +132,7 @@ _BOUNDS = frozenset(word for _, *pair in _PAIRS for word in pair)
 
 
 def _types(one: Any, other: Any) -> Any:
-    """Return the types that both lists admit; an integer is also a number."""
+    """Return the type, or the list of several or no types, that both sides admit; an integer is also a number."""
     first, second = ([each] if isinstance(each, str) else list(each) for each in (one, other))
     both = [
         "integer" if each == "number" and each not in second else each

@@ -25,7 +25,7 @@ def cut_value(value: object, names: Set[str]) -> tuple[object, set[Path]]:
 
 
 def _cut(value: object, path: Path, cuts: set[Path], names: Set[str]) -> object:
-    """Return a copy with only the first items of long lists and objects; add each place cut to `cuts`."""
+    """Return a copy with only the first items of long lists and objects, and keys in `names`; add each place cut to `cuts`."""
     if len(path) >= _DEPTH:
         return value
     if isinstance(value, dict):

@@ -216,7 +216,7 @@ def _is_of_another_kind(found: _Found) -> bool:
 def _whole_union(
     branches: Iterable[list[_Found]], tag: str | int | None, path: Path, root: Schema, data: object
 ) -> _Found:
-    """Return one error for all branches: at the key that tells them apart, or at the union."""
+    """Return one error for all branches: at `tag`, the key that tells them apart, or without one at the union."""
     path = path if tag is None else (*path, tag)
     value = value_at(data, path)
     if value is UNSENT:

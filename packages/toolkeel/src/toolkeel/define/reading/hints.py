@@ -52,7 +52,9 @@ def _sources_of_hints(function: Function) -> Iterator[Any]:
 
 
 def resolve_hints(function: Function, title: str, caller: FrameType | None) -> dict[str, Any]:
-    """Return a callable's annotations as types, by parameter. Postponed ones also find the names around it.
+    """Return a callable's annotations as types, by parameter.
+
+    Annotations as text also find the local names of `caller`, the frame that defines it, if given.
 
     Raises:
         DefinitionError: an annotation names what cannot be found.
@@ -90,8 +92,8 @@ def function_hints(plain: Any, title: str, caller: FrameType | None) -> dict[str
     Args:
         plain: The function.
         title: Begins the error: what is defined.
-        caller: Frame of the code that defines it. Annotations as text may use its local names, those of
-            the frames around it, and the function's closure.
+        caller: Frame of the code that defines it, if known. Annotations as text may use its local
+            names, those of the frames around it, and the function's closure.
 
     Raises:
         DefinitionError: naming the parameter whose annotation cannot be resolved, and the fix.

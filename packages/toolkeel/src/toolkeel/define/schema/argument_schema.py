@@ -149,7 +149,7 @@ def function_defaults(parameters: Iterable[Parameter]) -> dict[str, object]:
 def _own_defaults(
     fields: Mapping[str, ParameterField], keys: Mapping[str, str], encode: Encode | None
 ) -> dict[str, object]:
-    """Return the parameters' defaults, as the model would send them, by advertised name."""
+    """Return the parameters' defaults by advertised name, as the model would send them; unchanged without `encode`."""
     return {
         keys.get(name, name): encode(name, field.default) if encode else field.default
         for name, field in fields.items()

@@ -126,7 +126,8 @@ def compile_json_schema(
 
     Args:
         schema: 2020-12, 2019-09, draft-07, -06 or -04; True takes anything, False nothing.
-        documents: Other schemas that it may refer to, or name as its `$schema`, by URI.
+        documents: Other schemas that it may refer to, or name as its `$schema`, by URI; by default
+            none.
 
     Raises:
         DefinitionError: naming what does not compile, reaches outside, or is too large.

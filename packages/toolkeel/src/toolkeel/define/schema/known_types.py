@@ -81,7 +81,7 @@ def _typed_dict(title: str, fields: dict[str, Core], definitions: dict[str, Core
 
 
 def _describe(schema: dict[str, Any], name: str, description: str | None) -> None:
-    """Add a description to a property in place, unless the definition it refers to has it."""
+    """Add a description, if there is one, to a property in place, unless the definition it refers to has it."""
     part = schema["properties"][name]
     target = schema.get("$defs", {}).get(part.get("$ref", "").rpartition("/")[2], {})
     if description and target.get("description") != description:

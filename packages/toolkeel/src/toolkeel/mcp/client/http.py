@@ -95,7 +95,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
 
         Args:
             response: The response, its body unread.
-            message: The message it answers, if it is one: a refusal shall be one, too.
+            message: The request, if it carries a message of the protocol, as then must a refusal.
 
         Raises:
             httpx2.ReadError: the body is too large, or compressed in an unknown way.

@@ -95,7 +95,7 @@ def _id_of(request: bytes) -> object:
 
 
 def is_closed(error: BaseException | None) -> bool:
-    """Return True if a server closed the connection instead of answering."""
+    """Return True if the error says that a server closed the connection instead of answering; False without one."""
     return isinstance(error, MCPError) and error.code == CONNECTION_CLOSED
 
 

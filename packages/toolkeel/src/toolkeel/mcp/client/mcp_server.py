@@ -345,7 +345,10 @@ class MCPServer(ServerContents):
     async def _ask_person(
         self, elicitation: Elicitation, context: ToolContext[Any] | None
     ) -> types.ElicitResult:
-        """Answer a server's question by the server's `elicit` or the run; a call's deadline pauses meanwhile."""
+        """Answer a server's question by the option `elicit`, else by the call's run; the call's deadline pauses meanwhile.
+
+        Without a call, only `elicit` can answer.
+        """
         elicit = self._elicit if callable(self._elicit) else None
         with context.pause_deadline() if context is not None else nullcontext():
             return await answer_elicitation(elicitation, elicit, context)

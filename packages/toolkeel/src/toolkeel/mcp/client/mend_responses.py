@@ -269,7 +269,7 @@ def _is_call_result(result: Mapping[str, Any]) -> bool:
 
 
 def _mend_call(result: dict[str, Any], version: str) -> None:
-    """Repair the result of a call in place: content, error flag and structured content."""
+    """Repair the complete result of a call in place: content, error flag and structured content."""
     if result.get("resultType", "complete") != "complete":
         return
     content = result.get("content")

@@ -96,7 +96,7 @@ class RawRequests:
             method: Method of the protocol.
             params: Parameters, as JSON.
             timeout: Seconds to wait for the answer.
-            progressed: Called with the server's progress.
+            progressed: Called with the server's progress; without it, none is requested.
 
         Raises:
             MCPError: an error is the answer, or there is none.

@@ -26,7 +26,7 @@ def translate_error(message: ToolMessage, tool: TransformedTool) -> ToolMessage:
 
 
 def check_result(message: ToolMessage, output: OutputSchema | None, server: str) -> ToolMessage:
-    """Return a result as the model may see it, the person's blocks in its details; failed if it misfits the schema."""
+    """Return a result as the model may see it, the person's blocks in its details; failed if it misfits `output`, if any."""
     content, apart = split_audience(message.content)
     details = {**message.details, FOR_USER: apart} if apart else message.details
     checked = dataclasses.replace(message, content=content, details=details)

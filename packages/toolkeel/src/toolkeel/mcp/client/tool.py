@@ -92,7 +92,7 @@ class ToolServerPeer:
 
         Args:
             tool: The server's own name of it.
-            stated: What the server states.
+            stated: What the server states, if anything.
         """
         declared = next(
             (each for name, each in self.effects.items() if fnmatchcase(tool, name)), None
@@ -252,7 +252,7 @@ def compile_server_tool(
         peer: The server.
         listed: Its definition.
         name: Its name here; the server's own by default.
-        change: The user's transform of it; its pin stays that of the server's definition.
+        change: The user's transform of it, if any; its pin stays that of the server's definition.
 
     Raises:
         DefinitionError: nothing can be made of its schema, or the change does not fit it.
@@ -355,7 +355,7 @@ def _call_function(
     output: OutputSchema | None,
     transformed: TransformedTool | None,
 ) -> Callable[..., Awaitable[ToolMessage]]:
-    """Return the function that verifies the definition, calls the tool and checks its result."""
+    """Return the function that verifies the definition, calls the tool and checks its result against `output`, if any."""
 
     async def run(context: ToolContext[Any], arguments: dict[str, Any]) -> ToolMessage:
         """Verify the definition, call the tool, and return its checked result, or the message of its failure."""

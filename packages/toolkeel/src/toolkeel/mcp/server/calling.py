@@ -213,7 +213,7 @@ class Client:
         Args:
             level: The severity (RFC 5424).
             data: Any JSON value.
-            logger: The name of the logger.
+            logger: The name of the logger, if any.
         """
         request = self._exchange.request
         if request is None or not self._is_level_enabled(level):
@@ -261,7 +261,7 @@ _Answer = TypeVar("_Answer", bound=BaseModel)
 
 
 def _can_elicit(capabilities: types.ClientCapabilities | None, feature: Feature) -> bool:
-    """Return True if the client supports forms, or URLs.
+    """Return True if the client supports forms, or URLs; False if it declares nothing.
 
     An empty capability means forms alone (specification, "Elicitation, Capabilities").
     """

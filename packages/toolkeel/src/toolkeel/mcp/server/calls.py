@@ -86,7 +86,10 @@ async def run_client_call(
 
 
 def _raise_missing_capability(request: Request | None, message: ToolMessage) -> None:
-    """Raise MCPError if a call failed for a missing capability, on revisions with an error for that (Basic, Errors)."""
+    """Raise MCPError if a call failed for a missing capability, on revisions with an error for that (Basic, Errors).
+
+    Without a request, raise nothing.
+    """
     missing = message.details.get("missing_capability") if message.failed else None
     if missing and request is not None and is_modern(request):
         raise MCPError(

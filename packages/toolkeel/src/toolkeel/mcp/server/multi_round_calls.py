@@ -135,7 +135,7 @@ class Exchange:
         return unique
 
     def start_round(self, request: Request, answers: types.InputResponses | None) -> None:
-        """Start a round with the client's answers; unanswered questions are asked again."""
+        """Start a round with the client's answers, if it sent any; questions without a valid one are asked again."""
         self.request = request
         self._answers = dict(answers or {})
         for key in [key for key in self.questions if key in self._answers]:

@@ -155,7 +155,8 @@ def _describe_request(
 ) -> dict[str, Any]:
     """Let botocore prepare a minimal request; return its description instead of signing it.
 
-    Raises `AttributeError` if botocore prepares none.
+    Without a base URL or region, botocore's own settings decide. Raises `AttributeError` if botocore
+    prepares none.
     """
     default = getattr(core.get_default_client_config(), "region_name", None)
     client = core.create_client(

@@ -368,7 +368,7 @@ def _encode_tool_config(
 
 
 def _encode_choice(choice: ToolChoice | None, tools: WireTools) -> Json:
-    """Encode the tool choice, empty for ``auto`` and ``none``; raise `SetupError` for an unknown tool."""
+    """Encode the tool choice, empty for ``auto``, ``none`` and None; raise `SetupError` for an unknown tool."""
     match choice:
         case None | "auto" | "none":
             return {}

@@ -93,7 +93,7 @@ def parse_usage(usage: Json) -> Usage:
 
 
 def pack_bytes(value: object, raw: bool = False) -> object:
-    """Return a copy of `value` with bytes as ``{"$bytes": base64}``, to save it as JSON.
+    """Return a copy of `value` with bytes as ``{"$bytes": base64}``, to save it as JSON; ``json`` keys are unchanged.
 
     Args:
         value: A block, or a part of one.

@@ -153,7 +153,7 @@ def _type_text(schema: Mapping[str, Any], depth: int = 3) -> str:
 
 
 def _call_text(call: ToolCall, alias: str, tool: ToolDefinition | None) -> str:
-    """Return a call as JSON text with name and arguments, as replies are written."""
+    """Return a call as JSON text with name and arguments, as replies are written; `tool` is None if unknown."""
     arguments = arguments_text(function_arguments(call, tool.parameters if tool else NOTHING))
     return f'{{"name": {dumps(alias)}, "arguments": {arguments}}}'
 

@@ -69,7 +69,7 @@ class AnswerFunction:
 def reply_schema(request: ModelRequest) -> Node:
     """Return the schema of a reply to a request with tools.
 
-    ``tool_choice`` decides which calls it has and if an answer is allowed.
+    ``tool_choice``, other than ``none``, decides which calls it has and if an answer is allowed.
     """
     choice = request.settings.tool_choice
     defs: dict[str, Node] = {}

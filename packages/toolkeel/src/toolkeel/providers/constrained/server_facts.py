@@ -67,7 +67,7 @@ class ServerClient:
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     def fetch(self, path: str, body: Json | None = None) -> Json:
-        """Fetch the JSON object at `path`; return an empty one for any other answer.
+        """Fetch the JSON object at `path`, by POST if there is a `body`; return an empty one for any other answer.
 
         Raises:
             OSError: nothing answers.

@@ -133,7 +133,7 @@ class Gemini(SdkModel):
     async def _chunks(
         self, sdk: genai.Client, body: bytes, timeout: float | None
     ) -> AsyncGenerator[Sequence[object]]:
-        """Send a request through the SDK, and yield its objects of the answer as they arrive."""
+        """Send a request through the SDK, and yield its objects of the answer as they arrive; None: no time limit."""
         options = types.HttpOptions(
             extra_body=json.loads(body),
             retry_options=types.HttpRetryOptions(attempts=1),

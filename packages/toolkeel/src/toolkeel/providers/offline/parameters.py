@@ -87,7 +87,10 @@ def parameter_of(name: str, schema: Schema, required: bool) -> Parameter:
 
 
 def resolve(raw: object, root: Schema, depth: int = 0) -> Schema:
-    """Return a schema without its outer ``$ref``; of a union, its first schema that is not null."""
+    """Return a schema with its outer ``$ref`` followed, and the first branch of a union or ``allOf`` but null merged.
+
+    Empty for what is no object, and for more than eight levels.
+    """
     if not isinstance(raw, Mapping) or depth > 8:
         return {}
     reference = raw.get("$ref")

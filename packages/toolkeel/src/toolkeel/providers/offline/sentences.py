@@ -83,7 +83,7 @@ def _list(language: Language, tools: Sequence[ToolDefinition]) -> str:
 
 
 def _first_sentence(text: str | None) -> str:
-    """Return the first sentence of a text, at most 160 characters."""
+    """Return the first sentence of a text, at most 160 characters; empty without a text."""
     line = (text or "").strip().split("\n", 1)[0]
     end = min((i for i in (line.find(". "), line.find("。")) if i >= 0), default=len(line))
     return line[: end + 1].strip()[:160]

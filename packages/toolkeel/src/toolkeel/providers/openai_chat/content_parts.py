@@ -24,7 +24,9 @@ class PartReader:
         """Start and end of the text before the latest reference."""
 
     def read(self, content: object, position: int) -> tuple[str, str]:
-        """Return the thinking and the text in content, and record what the text cites.
+        """Return the thinking and the text in content, both empty for None, and record what the text cites.
+
+        A number, and an object that is no content part, become JSON text.
 
         Args:
             content: Content of a message or delta.

@@ -28,8 +28,8 @@ def messages_to_send(request: ModelRequest) -> Sequence[Message]:
     as stored; without such a reply all, behind a stand-in for one whose calls the first results answer.
 
     Raises:
-        SetupError: if the request names a ``conversation``, in which the server would store the
-            transcript once more.
+        SetupError: if the request names a ``conversation`` and has replies, which the server would
+            store there once more.
     """
     options, messages = request.settings.extra_body, request.messages
     if options.get("conversation") and any(isinstance(one, AssistantMessage) for one in messages):

@@ -157,7 +157,7 @@ class StreamDecoder(Decoder):
         return "refusal" if self._refused else "tool_calls" if self._call_count else "stop"
 
     def provider_options(self) -> Mapping[str, object]:
-        """Return the items, and a status or reason more precise than ours."""
+        """Return the items but calls, the id of a stored response, and a status or reason more precise than ours."""
         extra: Json = {}
         output = [CALL if item.type in CALLS else item.wire for item in self._items.in_order()]
         if any(entry != CALL for entry in output):
@@ -303,7 +303,7 @@ class StreamDecoder(Decoder):
         return [CallDelta(item.call_index, id, self._tools.name_of(name), "", extra)]
 
     def _read_final_item(self, index: int, wire: Json, item: OpenItem | None) -> list[Delta]:
-        """Store an item's final form and close it; return the deltas of content not emitted yet."""
+        """Store an item's final form, unless empty, and close it; return deltas not emitted yet. None: a new item."""
         if not wire:
             return []
         if item is not None and not item.is_open:

@@ -122,7 +122,9 @@ def _list_calls(value: object) -> list[object]:
 
 
 def python_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
-    """Yield the calls of a Python list with literal keyword arguments, or raise `ValueError`.
+    """Yield the calls, with literal keyword arguments alone, of a Python list or of one call.
+
+    Raises `ValueError`, `SyntaxError` or `TypeError` for anything else.
 
     >>> [*python_calls('[f(a=1, b=[True, null]), g()]', {})]
     [('f', {'a': 1, 'b': [True, None]}), ('g', {})]

@@ -111,7 +111,10 @@ class Encoder(Generic[P]):
         return self._open.has_late_result
 
     def add(self, message: Message) -> list[Json]:
-        """Encode a message; return wire messages that are complete now, store other results."""
+        """Encode a message; return wire messages that are complete now. A result waits for earlier ones.
+
+        A result that answers no open call is dropped.
+        """
         if not isinstance(message, ToolMessage):
             return self.encode_message(message)
         if wire_id := self._open.match_result(message):

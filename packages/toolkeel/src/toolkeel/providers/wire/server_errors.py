@@ -119,8 +119,8 @@ def nested_error_text(value: object, depth: int = 4) -> str:
 def incomplete_response(missing: str, data: object) -> ModelError:
     """Build the error for an answer without a required key, with the server's text if it has any.
 
-    An answer whose list is empty, as busy servers send it, may be complete at the next request. An
-    error in a list is that error (Google).
+    It is retryable if the key is there but its list is empty, as busy servers send it. For a list that
+    contains an error (Google), it is that error.
     """
     for one in map(as_dict, as_list(data)):
         if is_error(one):
@@ -160,7 +160,7 @@ def is_mistake(reason: str) -> bool:
 
 
 def model_mistake(description: str, status: int | None = None) -> ModelError:
-    """Build the error for a reply that its provider rejected; a retry tells the model why."""
+    """Build the error, not retryable, for a reply that its provider rejected; its `mistake` is what the model is told."""
     error = model_error(
         f"the model's reply was refused by its provider: {description}",
         status=status,

@@ -283,6 +283,12 @@ def wire_tools(
 ) -> WireTools:
     """Convert tools to one wire's form, and cache those of a `Toolset`; `WireTools` are returned unchanged.
 
+    Args:
+        tools: The tools.
+        target: The wire.
+        strict: True if the provider must hold arguments to the schemas; None: the wire's default.
+        hosting: False if the provider's own tools cannot be used.
+
     Raises:
         DefinitionError: if a tool cannot be expressed in the provider's dialect.
         SetupError: if a tool must run at the provider, which does not have it.

@@ -54,7 +54,10 @@ class SqlStore(SessionStore):
     def create(
         self, scope: str, name: str, at: float, batch: Batch, parent: SessionInfo | None = None
     ) -> SessionInfo:
-        """Create a session and write a first batch, durably; raise `SessionError` if its name is taken."""
+        """Create a session, a copy of `parent` if that is set, and write a first batch, durably.
+
+        Raises `SessionError` if its name is taken.
+        """
 
         def do(connection: sqlite3.Connection) -> SessionInfo:
             """Insert the session and its first entries in this transaction, and return its record."""
@@ -102,7 +105,7 @@ class SqlStore(SessionStore):
         return self.database.read(ask)
 
     def post(self, id: int, post: NewPost, condition: Unchanged | None = None) -> bool:
-        """Add a post durably and return True; return False if the condition does not hold."""
+        """Add a post durably and return True; return False if there is a condition that does not hold."""
         do = partial(sql_queries.insert_post, id=id, post=post, condition=condition)
         return self.database.write_now(do, separate=True)
 

@@ -177,8 +177,9 @@ class SessionStore(ABC):
             name: Its name; an error if it is taken. `find` returns the session that has it then.
             at: When it is created, in seconds since the epoch.
             batch: Its first entries and facts; may be empty.
-            parent: The session whose entries up to `batch.after` are its own, too. Copy them, or refer
-                to them; they must outlive the deletion of the parent. Posts are not copied.
+            parent: The session whose entries up to `batch.after` are its own, too; None: it begins
+                empty. Copy them, or refer to them; they must outlive the deletion of the parent.
+                Posts are not copied.
         """
 
     @abstractmethod

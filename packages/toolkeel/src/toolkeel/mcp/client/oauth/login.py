@@ -169,7 +169,7 @@ def _oauth_from_config(config: ServerConfig) -> OAuth:
 def _token_storage(
     auth: OAuth, config: ServerConfig, registered: OAuthClientInformationFull | None = None
 ) -> Tokens:
-    """Return the storage of a login: the keyring, or a file if `auth` names one."""
+    """Return the storage of a login: the keyring, or a file if `auth` names one; `registered` is the client, if known."""
     keyring = system_keyring if auth.tokens is None else None
     return Tokens(_token_path(auth, config), registered, keyring)
 
@@ -263,7 +263,8 @@ class _Login:
         """Return the authorization code that the login page sent back.
 
         Args:
-            issuer: The expected authorization server; an answer from any other is refused.
+            issuer: The expected authorization server; an answer from any other is refused. None: any
+                that does not name itself.
             own_issuer: Another name that it gives itself; empty if there is none. Names are
                 compared as they are (RFC 9207).
 
