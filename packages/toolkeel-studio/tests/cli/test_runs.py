@@ -14,7 +14,8 @@ import typer
 
 from tests.durable.working import done_in, durable_of
 from tests.sessions.postgres_server import Server, serving
-from toolkeel_studio.cli.runs import decide_command
+from toolkeel.errors import SetupError
+from toolkeel_studio.cli.runs import decide_command, schedules_command
 from toolkeel_studio.durable import Durable
 
 pytestmark = pytest.mark.slow
@@ -80,6 +81,22 @@ def test_a_waiting_run_is_found_decided_exported_and_pruned_from_the_command_lin
     assert toolkeel("runs", "list", *place, cwd=tmp_path).stdout == ""
     assert toolkeel("runs", "delete", "客", "--really", *place, cwd=tmp_path).stdout == "ada\n"
     assert not durable.sessions.open("ada", "客").exists
+
+
+def test_schedules_are_listed_and_removed_from_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = str(tmp_path / "talk.db")
+    durable = durable_of(tmp_path, place)
+    durable.schedule("0 8 * * *", "bills?", session="ada", scope="客", name="morning")
+    durable.close()
+    schedules_command(database=place)
+    words = capsys.readouterr().out.rstrip("\n").split("  ")
+    assert (words[:2], words[3:]) == (["morning", "0 8 * * *"], ["客/ada", "bills?"])
+    with pytest.raises(SetupError, match="no schedule 'evening'"):
+        schedules_command(["evening"], database=place)
+    schedules_command(["morning"], database=place, as_json=True)
+    assert capsys.readouterr().out == "[]\n"
 
 
 def test_who_decides_second_is_told_the_decision_that_counts(

@@ -20,6 +20,7 @@ from toolkeel.spending import RunLimits
 from toolkeel.testing.scripted import Scripted, call
 from toolkeel_studio.durable import Durable, Runs
 from toolkeel_studio.durable.engine import queue_name
+from toolkeel_studio.durable.schedules import Schedule
 
 pytestmark = pytest.mark.slow
 
@@ -85,6 +86,15 @@ def test_two_agents_cannot_have_schedules_of_one_name_and_are_told_what_to_do(
         with pytest.raises(SetupError, match=r"another agent has a schedule 'ada'.*name=") as told:
             made[1].schedule("* * * * *", "hi", session="ada")
         assert "dbos" not in str(told.value)
+        made[1].schedule("0 8 * * *", "morning", session="bob", scope="b", name="b's", missed=True)
+        assert [each.name for each in made[0].schedules()] == ["ada"]
+        everybodys = Runs(place)
+        mornings = Schedule("b's", "two", "0 8 * * *", "bob", "b", "morning", True, "")
+        assert everybodys.schedules(scope="b") == (mornings,)
+        assert len(everybodys.schedules()) == 2
+        everybodys.unschedule("b's")
+        everybodys.close()
+        assert made[1].schedules() == ()
         with pytest.raises(SetupError, match=r"prompt= has half of a surrogate"):
             made[0].schedule("* * * * *", "\ud800", session="ada")
 
@@ -167,6 +177,20 @@ def test_a_full_queue_refuses_a_run_and_takes_the_repeat_of_one_it_has(tmp_path:
             durable.result("2", 20)
             durable.start("hi", id="3")
             assert durable.result("3", 20).reason == "answered"
+
+
+def test_a_scope_whose_runs_wait_is_refused_another_and_other_scopes_are_not(
+    tmp_path: Path,
+) -> None:
+    agent = Agent(Scripted([]), name="clerk")
+    durable = Durable(agent, Sessions(tmp_path / "talk.db"), max_queued_per_scope=1)
+    with opened(durable):
+        for scope in ("ada", "", "bob"):
+            durable.start("hi", scope=scope, id=f"one of {scope}")
+            with pytest.raises(SetupError, match=f"1 runs of the scope '{scope}' wait"):
+                durable.start("hi", scope=scope)
+        durable.cancel("one of ada")
+        durable.start("hi", scope="ada")
 
 
 def test_no_scope_has_more_runs_in_progress_than_its_limit_and_others_do_not_wait(

@@ -143,7 +143,7 @@ def served(
     audit: Path | None = None,
     port: int = 0,
     token: str = "",
-    durable: Any = None,
+    find_durable: Any = None,
     **options: Any,
 ) -> Iterator[Served]:
     """An inspector of the tools above and of others, until the block ends."""
@@ -157,7 +157,7 @@ def served(
         sessions,
         target="tools.py",
         desk=desk,
-        durable=durable,
+        find_durable=find_durable,
         audit=audit,
         port=port,
         token=token,

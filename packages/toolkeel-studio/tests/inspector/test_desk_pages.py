@@ -17,7 +17,7 @@ from toolkeel import Agent, Rules, tool
 from toolkeel._records.tickets import Decision, Ticket, new_id
 from toolkeel.sessions import ApprovalQueue, KeyValueStore, Sessions
 from toolkeel.testing import Scripted, call
-from toolkeel_studio.cli.commands.inspect import open_durable
+from toolkeel_studio.cli.commands.inspect import durable_finder
 from toolkeel_studio.durable import Durable
 from toolkeel_workspace.files.workspace import Workspace
 
@@ -131,10 +131,11 @@ def pay(amount: int) -> str:
 @pytest.mark.slow
 def test_runs_are_listed_cancelled_and_retried_on_their_page(tmp_path: Path) -> None:
     sessions = Sessions(tmp_path / "talk.db")
-    assert open_durable(sessions) is None
-    durable = Durable(Agent(Scripted([]), name="clerk"), sessions)
-    durable.start("hi <b>", session="猫", id="one")
-    with served(tmp_path, durable=open_durable(sessions)) as page:
+    with served(tmp_path, find_durable=durable_finder(sessions, "")) as page:
+        assert "No durable run." in page.client.get("/durable").text
+        assert not (tmp_path / "talk.db.runs").exists()
+        durable = Durable(Agent(Scripted([]), name="clerk"), sessions)
+        durable.start("hi <b>", session="猫", id="one")
         shown = page.client.get("/durable").text
         assert "hi &lt;b&gt;" in shown and "queued" in shown and ">Durable runs</a>" in shown
         refused = page.post("/durable", id="one", _do="retry")
@@ -159,7 +160,7 @@ def test_a_call_of_a_durable_run_that_is_approved_on_the_page_is_queued_and_not_
     durable.start("pay 5", session="ada", id="paying")
     with working(durable):
         assert durable.result("paying", 20).reason == "waiting"
-    with served(tmp_path, tools=[pay], durable=open_durable(sessions)) as page:
+    with served(tmp_path, tools=[pay], find_durable=durable_finder(sessions, "")) as page:
         found = seal(page.client.get("/approvals").text)
         page.post("/sessions/ada", _do="decide", verdict="approve", **found)
         again = page.post("/sessions/ada", _do="decide", verdict="deny", **found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,8 +18,7 @@ from toolkeel.model_interface import CallDelta, TextDelta
 from toolkeel.sessions import Sessions
 from toolkeel.sessions.errors import SessionUnavailable
 from toolkeel.testing import Scripted, call
-from toolkeel_studio.inspector import runs as runs_module
-from toolkeel_studio.inspector.runs import Live, Runs
+from toolkeel_studio.inspector.runs import DURABLE_THREADS, DurableAccess, Live, Runs
 from toolkeel_studio.serve.errors import UnknownApproval
 
 
@@ -212,7 +212,7 @@ async def test_a_decision_is_queued_only_for_a_durable_run_that_waits_and_again_
     durable: Any = Waited(sessions)
     agent = Agent(Scripted([call("remove", {"path": "a"}), "ok"]), TOOLS)
     await agent.run("Go.", session=sessions["ada"])
-    runs = Runs(agent, sessions, durable)
+    runs = Runs(agent, sessions, DurableAccess(lambda: durable))
     ticket = sessions["ada"].pending[0]
     with pytest.raises(UnknownApproval):
         await runs.decide("ada", ticket.id, "another seal", {"verdict": "approve"})
@@ -230,18 +230,39 @@ async def test_a_decision_is_queued_only_for_a_durable_run_that_waits_and_again_
 
 @in_loop
 async def test_a_silent_database_of_durable_runs_is_an_error_after_a_while(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(runs_module, "DURABLE_SECONDS", 0.01)
     never = threading.Event()
     sessions = Sessions(tmp_path / "talk.db")
     silent: Any = SimpleNamespace(awaits_decision=lambda *_: never.wait())
     agent = Agent(Scripted([call("remove", {"path": "a"}), "ok"]), TOOLS)
     await agent.run("Go.", session=sessions["ada"])
-    runs = Runs(agent, sessions, silent)
+    durable = DurableAccess(lambda: silent, 0.01)
+    runs = Runs(agent, sessions, durable)
     ticket = sessions["ada"].pending[0]
     with pytest.raises(SessionUnavailable, match="does not answer"):
         await runs.decide("ada", ticket.id, ticket.seal, {"verdict": "approve"})
     assert sessions["ada"].find_decision(ticket.id) is None
     never.set()
     sessions.close()
+
+
+@in_loop
+async def test_few_threads_wait_for_a_silent_database_and_what_nobody_awaits_is_not_begun() -> None:
+    never, begun, answered = threading.Event(), list[int](), ""
+    some: Any = SimpleNamespace(close=never.set)
+    durable = DurableAccess(lambda: some, 0.01)
+
+    def ask(number: int) -> None:
+        begun.append(number)
+        never.wait()
+
+    for number in range(3 * DURABLE_THREADS):
+        with pytest.raises(SessionUnavailable):
+            await durable.ask(lambda _, number=number: ask(number), None)  # type: ignore[misc]
+    never.set()
+    while not answered:
+        with suppress(SessionUnavailable):
+            answered = await durable.ask(lambda _: "again", "")
+    assert len(begun) <= DURABLE_THREADS
+    durable.close()

@@ -56,7 +56,7 @@ GIVEN_TO_PROGRAMS = {"Prepared", "Tool", "Rule", "RunResult", "RunState", "Safet
 GIVEN_TO_PROGRAMS |= {"Elicitation", "Sampling", "Elicited", "Prompt", "Resource", "Client"}
 GIVEN_TO_PROGRAMS |= {"Ended", "LocalModel", "View", "Server", "Session", "Item", "DurableResult"}
 GIVEN_TO_PROGRAMS |= {"SearchMatch"}
-GIVEN_TO_PROGRAMS |= {"DurableRun"}
+GIVEN_TO_PROGRAMS |= {"DurableRun", "Schedule"}
 
 
 @checked

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolkeel._common.needs_extra import needs_extra
+from toolkeel.errors import SetupError
 from toolkeel.observe.wording import count, pretty, visible_line
 from toolkeel.sessions import Sessions
 from toolkeel.sessions.stores.postgres import is_postgres
@@ -31,8 +32,11 @@ from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, echo, note
 
 if TYPE_CHECKING:
     from toolkeel_studio.durable.runs import DurableRun, Runs
+    from toolkeel_studio.durable.schedules import Schedule
 
-app = typer.Typer(help="List, show, decide, cancel, retry and delete durable runs.", **OPTIONS)
+app = typer.Typer(
+    help="List, show, decide, cancel, retry and delete durable runs, and list schedules.", **OPTIONS
+)
 Database = Annotated[
     str,
     typer.Option(
@@ -108,9 +112,12 @@ def _check_status(status: str | None) -> None:
 
 def _line(run: DurableRun) -> str:
     when = datetime.fromtimestamp(run.created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    place = f"{run.scope}/{run.session}" if run.scope else run.session
-    words = (run.id, when, run.status, run.queue, place, run.error or run.prompt or "")
+    words = (run.id, when, run.status, run.queue, _place(run), run.error or run.prompt or "")
     return "  ".join(visible_line(word) for word in words if word)
+
+
+def _place(found: DurableRun | Schedule) -> str:
+    return f"{found.scope}/{found.session}" if found.scope else found.session
 
 
 @app.command("show")
@@ -197,6 +204,34 @@ def decide_command(
                 lost = True
     if lost:
         raise typer.Exit(FAILED)
+
+
+@app.command("schedules")
+def schedules_command(
+    remove: Annotated[
+        list[str] | None, typer.Option("--remove", metavar="NAME", help="Remove this one.")
+    ] = None,
+    scope: Scope = None,
+    database: Database = "",
+    sessions: InSessions = "",
+    as_json: AsJson = False,
+) -> None:
+    """List the schedules by name, those that are left after `--remove`."""
+    with _opened(database, sessions) as runs:
+        names = {each.name for each in runs.schedules(scope=scope)}
+        if unknown := [name for name in remove or () if name not in names]:
+            raise SetupError(f"there is no schedule {unknown[0]!r}")
+        for name in remove or ():
+            runs.unschedule(name)
+        found = runs.schedules(scope=scope)
+    if as_json:
+        echo(pretty([asdict(each) for each in found]))
+        return
+    for each in found:
+        words = (each.name, each.cron, each.queue, _place(each), each.prompt)
+        echo("  ".join(visible_line(word) for word in words if word))
+    if not found:
+        note("no schedule", YELLOW)
 
 
 @app.command("export")

@@ -9,8 +9,9 @@ worker_log  the log of a worker, a line for each event of a run
 connections  connections to the engine's tables that end although the database is silent
 fair_queue  which run that waits is next: fair between scopes, within limits (a full queue: durable)
 engine      DBOS, which moves runs: its tables, its queue, its schedules
+schedules   which schedules there are (how one is added: engine)
 worker      the worker of this process, which takes runs and runs them
-runs        `Runs`: list, show, decide, cancel, retry and delete, of all agents
+runs        `Runs`: list, show, decide, cancel, retry and delete, of all agents, and their schedules
 durable     `Durable`: an agent whose runs workers run: start, a full queue, a dead worker's runs
 """
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from toolkeel_studio.durable.journaled import DurableResult as DurableResult
     from toolkeel_studio.durable.runs import DurableRun as DurableRun
     from toolkeel_studio.durable.runs import Runs as Runs
+    from toolkeel_studio.durable.schedules import Schedule as Schedule
 else:
     __getattr__, __dir__, __all__ = door(
         __name__,
@@ -30,5 +32,6 @@ else:
             "toolkeel_studio.durable.durable": "Durable",
             "toolkeel_studio.durable.journaled": "DurableResult",
             "toolkeel_studio.durable.runs": "DurableRun Runs",
+            "toolkeel_studio.durable.schedules": "Schedule",
         },
     )

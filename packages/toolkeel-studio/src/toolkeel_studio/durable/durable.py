@@ -64,6 +64,7 @@ class Durable(Runs):
         max_cost_per_scope: Most US dollars that the runs of one scope may cost in a day (UTC): a run
             gets what is left as its limit, and fails if nothing is. None for no limit.
         max_queued: Most runs that wait in the queue; `start` refuses the next one. None for no limit.
+        max_queued_per_scope: Most runs of one scope that wait there, likewise.
         options: What each run is given, as by `Agent.run`, such as ``deps`` and ``limits``.
 
     Raises:
@@ -88,11 +89,12 @@ class Durable(Runs):
         | None = None,
         max_cost_per_scope: Annotated[float, above(0, "dollars above 0, or None")] | None = None,
         max_queued: Annotated[int, at_least(1, "a number from 1, or None")] | None = None,
+        max_queued_per_scope: Annotated[int, at_least(1, "a number from 1, or None")] | None = None,
         **options: Unpack[RunOptions[Any]],
     ) -> None:
         self.agent = agent
         self._max_concurrency = max_concurrency
-        self._max_queued = max_queued
+        self._max_queued, self._max_queued_per_scope = max_queued, max_queued_per_scope
         self._options: dict[str, Any] = dict(options)
         self._metrics = RunMetrics()
         cost = max_cost_per_scope
@@ -129,8 +131,8 @@ class Durable(Runs):
                 a session's runs keep their order.
 
         Raises:
-            SetupError: the id belongs to a run of another session or with another prompt, or the
-                queue is full.
+            SetupError: the id belongs to a run of another session or with another prompt, or too many
+                runs wait, in the queue or of the scope.
         """
         check_text(prompt=prompt, session=session, scope=scope, id=id)
         options = dump_options(deps, model, limits)
@@ -143,11 +145,7 @@ class Durable(Runs):
         if known and (status := self._queue.status(id)) is not None:
             self._check_same(wanted, status)
             return id
-        if self._max_queued is not None and self._queue.has_queued(self._max_queued):
-            raise SetupError(
-                f"the queue of {self.agent.name!r} is full: {self._max_queued} runs wait. Start this one "
-                "later, start more workers, or raise Durable(max_queued=...)"
-            )
+        self._check_room(scope)
         self._queue.put(wanted)
         if known and (status := self._queue.status(id)) is not None:  # another process was first
             self._check_same(wanted, status)
@@ -185,11 +183,6 @@ class Durable(Runs):
         check_text(prompt=prompt, session=session, scope=scope, name=name)
         context = {"session": session, "scope": scope, "prompt": prompt, "name": name or session}
         self._queue.add_schedule(cron, name or session, context, missed)
-
-    @checked
-    def unschedule(self, name: str) -> None:
-        """Remove a schedule; runs it has started continue."""
-        self._queue.client.delete_schedule(name)
 
     # — in a worker —
 
@@ -321,6 +314,24 @@ class Durable(Runs):
     def _tick(self, when: str, context: dict[str, Any]) -> RunOrder:
         id = f"{context['name']}-{when}"
         return self._order(id, context["session"], context["scope"], context["prompt"])
+
+    def _check_room(self, scope: str) -> None:
+        """Refuse a run for which the queue has no room.
+
+        Raises:
+            SetupError: as many runs wait as may, of all scopes or of this one.
+        """
+        all_, own = self._max_queued, self._max_queued_per_scope
+        if all_ is not None and self._queue.has_queued(all_):
+            raise SetupError(
+                f"the queue of {self.agent.name!r} is full: {all_} runs wait. Start this one later, "
+                "start more workers, or raise Durable(max_queued=...)"
+            )
+        if own is not None and self._queue.has_queued(own, scope):
+            raise SetupError(
+                f"{own} runs of the scope {scope!r} wait, as many as may: start this one later, or "
+                "raise Durable(max_queued_per_scope=...)"
+            )
 
     def _check_same(self, wanted: RunOrder, status: WorkflowStatus) -> None:
         """Refuse an id that names another run.

@@ -180,11 +180,12 @@ class RunQueue:
         )
         self.client.enqueue(options, dict(order))
 
-    def has_queued(self, number: int) -> bool:
-        """Return True if at least so many runs wait in the queue."""
+    def has_queued(self, number: int, scope: str | None = None) -> bool:
+        """Return True if at least so many runs wait in the queue, of one scope unless it is None."""
         found = self.client.list_workflows(
             status="ENQUEUED",
             queue_name=[self.name, self.name + WAITING],
+            user=None if scope is None else [scope],
             limit=1,
             offset=number - 1,
             load_input=False,
@@ -305,3 +306,12 @@ def parse_order(status: WorkflowStatus) -> RunOrder:
         case {"args": [{"session": str(), "scope": str()} as order]}:
             return cast("RunOrder", order)
     raise SetupError(f"the row of the run {status.workflow_id!r} cannot be read: it is another's")
+
+
+def place_of(row: WorkflowStatus) -> tuple[str, str]:
+    """Return scope and session of a run; empty names for a row that cannot be read."""
+    try:
+        order = parse_order(row)
+    except SetupError:
+        return "", ""
+    return order["scope"], order["session"]

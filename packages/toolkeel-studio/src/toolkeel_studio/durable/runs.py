@@ -21,6 +21,7 @@ from toolkeel_studio.durable.engine import (
     attempts_of,
     parse_end,
     parse_order,
+    place_of,
     queue_of,
 )
 from toolkeel_studio.durable.journaled import (
@@ -30,6 +31,7 @@ from toolkeel_studio.durable.journaled import (
     is_delivered,
 )
 from toolkeel_studio.durable.orders import DECIDED, RETRY, STATUSES, RunOrder, check_text
+from toolkeel_studio.durable.schedules import Schedule, list_schedules
 
 if TYPE_CHECKING:
     from dbos import WorkflowStatus
@@ -111,7 +113,7 @@ class Runs:
         """
         found = []
         for row in self._rows(RUN):
-            of_scope, of_session = _place(row)
+            of_scope, of_session = place_of(row)
             if session in (None, of_session) and scope in (None, of_scope):
                 run = self._describe(row)
                 found += [run] if status in (None, run.status) else []
@@ -155,6 +157,12 @@ class Runs:
             sleep(pause)
             pause = min(1.0, pause * 1.5)
 
+    @checked
+    def schedules(self, *, scope: str | None = None) -> tuple[Schedule, ...]:
+        """Return the schedules by name, of one scope unless it is None."""
+        found = list_schedules(self._queue)
+        return tuple(each for each in found if scope in (None, each.scope))
+
     # — what is done to them —
 
     @checked
@@ -169,7 +177,7 @@ class Runs:
         if self._queue.status(DECIDED + ticket) is not None:
             return True
         ended = (
-            row for row in self._rows(RUN, status="SUCCESS") if _place(row) == (scope, session)
+            row for row in self._rows(RUN, status="SUCCESS") if place_of(row) == (scope, session)
         )
         return any(self._describe(row).status == "waiting" for row in ended)
 
@@ -235,6 +243,11 @@ class Runs:
         self._queue.put(order, queue_of(status))
         return order["id"]
 
+    @checked
+    def unschedule(self, name: str) -> None:
+        """Remove a schedule, if there is one of this name; runs it has started continue."""
+        self._queue.client.delete_schedule(name)
+
     # — retention —
 
     @checked
@@ -284,15 +297,12 @@ class Runs:
         Raises:
             SetupError: a run of it is queued or active; nothing is deleted then.
         """
-        rows = [r for r in self._rows(RUN) if _matches(_place(r), scope, session)]
+        rows = [r for r in self._rows(RUN) if _matches(place_of(r), scope, session)]
         if going := [row.workflow_id for row in rows if parse_end(row) is None]:
             raise SetupError(f"the run {going[0]!r} has not ended: cancel it first")
-        for each in self._queue.client.list_schedules():
-            context = each["context"]
-            if isinstance(context, dict) and _matches(
-                (str(context.get("scope")), str(context.get("session"))), scope, session
-            ):
-                self._queue.client.delete_schedule(each["schedule_name"])
+        for each in self.schedules(scope=scope):
+            if _matches((each.scope, each.session), scope, session):
+                self.unschedule(each.name)
         names = [info.name for info in self.sessions.list(scope) if session in (None, info.name)]
         for name in names:
             self.sessions.delete(name, scope)
@@ -356,7 +366,7 @@ class Runs:
     def _queue_of(self, session: str, scope: str) -> str:
         """Return the queue of the latest run of a session."""
         for row in self._rows(RUN):
-            if _place(row) == (scope, session) and (queue := queue_of(row)):
+            if place_of(row) == (scope, session) and (queue := queue_of(row)):
                 return queue
         raise SetupError(
             f"no durable run of the session {session!r} is in this database; for other sessions: "
@@ -367,15 +377,6 @@ class Runs:
         found = self.sessions.open(session, scope)
         since = found.info.head if found.exists else 0
         return RunOrder(id=id, session=session, scope=scope, prompt=prompt, since=since)
-
-
-def _place(row: WorkflowStatus) -> tuple[str, str]:
-    """Return scope and session of a run; empty names for a row that cannot be read."""
-    try:
-        order = parse_order(row)
-    except SetupError:
-        return "", ""
-    return order["scope"], order["session"]
 
 
 def _tick(row: WorkflowStatus) -> tuple[str, str]:

@@ -27,7 +27,7 @@ from toolkeel_studio.evals.report import reports_folder
 from toolkeel_studio.inspector.access_guard import Guard
 from toolkeel_studio.inspector.desk_pages import DeskPages, DurablePages
 from toolkeel_studio.inspector.eval_pages import EvalPages
-from toolkeel_studio.inspector.runs import Runs
+from toolkeel_studio.inspector.runs import DurableAccess, Runs
 from toolkeel_studio.inspector.server_pages import ServerPages
 from toolkeel_studio.inspector.session_pages import SessionPages
 from toolkeel_studio.inspector.site import LANGUAGES, show_page
@@ -53,8 +53,8 @@ class Inspector:
         audit: Log file of a gateway, whose last calls are shown.
         desk: Approval queue of other programs, such as a gateway.
         events: Files of `JsonLines`, whose stats are shown beside those of the sessions.
-        durable: Durable runs of the sessions, which have a page then, and whose calls are decided for
-            their workers.
+        find_durable: Opens durable runs of the sessions, once there are some, for their page, and for
+            workers to resume what is decided; without it there is no such page.
 
     Attributes:
         url: URL to open, with a one-time secret.
@@ -75,11 +75,12 @@ class Inspector:
         audit: Path | None = None,
         desk: ApprovalQueue | None = None,
         events: Sequence[Path] = (),
-        durable: DurableRuns | None = None,
+        find_durable: Callable[[], DurableRuns | None] | None = None,
     ) -> None:
         self.token = token or secrets.token_urlsafe(24)
         self._socket = _listening(port)
         self._port: int = self._socket.getsockname()[1]
+        durable = self._durable = None if find_durable is None else DurableAccess(find_durable)
         self._runs = Runs(agent, sessions, durable)
         tools = ToolPages(self._runs, target, f"http://{ADDRESS}:{self._port}")
         servers = ServerPages(agent.tools, audit)
@@ -102,6 +103,8 @@ class Inspector:
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
         yield
         await self._runs.close()
+        if self._durable is not None:
+            self._durable.close()
 
     async def serve(self, ready: Callable[[], object] = bool) -> None:
         """Serve until `stop`, or until the process is interrupted.

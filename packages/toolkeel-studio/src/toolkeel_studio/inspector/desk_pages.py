@@ -16,15 +16,20 @@ from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.errors import SetupError, ToolkeelError
 from toolkeel.sessions.approval_queue import ApprovalQueue
 from toolkeel_studio.durable.orders import STATUSES
-from toolkeel_studio.inspector.runs import SESSION, VERDICT_OF, WHO, Runs, ask_durable
+from toolkeel_studio.inspector.runs import SESSION, VERDICT_OF, WHO, DurableAccess, Runs
 from toolkeel_studio.inspector.site import TOO_LATE, UNTOUCHED, PageText, read_form, show_page
 from toolkeel_studio.inspector.waiting_count import WaitingCount
 
 if TYPE_CHECKING:
+    from toolkeel_studio.durable.runs import DurableRun
     from toolkeel_studio.durable.runs import Runs as DurableRuns
 
 SHOWN: Final = 200
 """Maximum number of durable runs that their page shows."""
+_ACTS: Final[Mapping[str, Callable[[DurableRuns, str], object]]] = {
+    "retry": lambda runs, id: runs.retry(id),
+    "cancel": lambda runs, id: runs.cancel(id),
+}
 
 
 class DeskPages:
@@ -101,10 +106,10 @@ class DurablePages:
     """Handlers of the page of durable runs.
 
     Args:
-        durable: The runs, or None if there are none.
+        durable: The runs, or None where there is no such page.
     """
 
-    def __init__(self, durable: DurableRuns | None) -> None:
+    def __init__(self, durable: DurableAccess | None) -> None:
         self._durable = durable
 
     async def show(self, request: Request) -> Response:
@@ -116,14 +121,11 @@ class DurablePages:
         if (durable := self._durable) is None:
             raise HTTPException(404)
         typed = await read_form(request)
-        acts: dict[str, Callable[[str], object]] = {
-            "retry": durable.retry,
-            "cancel": durable.cancel,
-        }
-        if (act := acts.get(typed.get("_do", ""))) is None:
+        id = typed.get("id", "")
+        if (act := _ACTS.get(typed.get("_do", ""))) is None:
             raise HTTPException(400)
         try:
-            await ask_durable(lambda: act(typed.get("id", "")))
+            await durable.ask(lambda runs: act(runs, id), None)
         except SetupError as error:
             return await self._render(request, str(error), 409)
         request.app.state.count_waiting.forget()
@@ -134,7 +136,8 @@ class DurablePages:
             raise HTTPException(404)
         status = request.query_params.get("status", "")
         wanted = status if status in STATUSES else None
-        found = await ask_durable(lambda: durable.list(status=wanted, limit=SHOWN + 1))
+        no_runs: tuple[DurableRun, ...] = ()
+        found = await durable.ask(lambda runs: runs.list(status=wanted, limit=SHOWN + 1), no_runs)
         fields = {"found": found[:SHOWN], "has_more": len(found) > SHOWN, "told": told}
         fields |= {"statuses": STATUSES, "chosen": wanted}
         return await show_page("durable.html", request, code, **fields)

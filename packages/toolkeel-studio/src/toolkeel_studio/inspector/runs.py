@@ -11,6 +11,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from queue import SimpleQueue
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
@@ -48,33 +49,76 @@ VERDICT_OF: Final[dict[str, Verdict]] = {**{each: each for each in VERDICTS}, SE
 """By button of a ticket: what it decides; any other denies."""
 DURABLE_SECONDS: Final = 10.0
 """Seconds in which the database of durable runs must answer a page."""
+DURABLE_THREADS: Final = 4
+"""Threads that ask it, at most."""
 T = TypeVar("T")
 
 
-async def ask_durable(work: Callable[[], T]) -> T:
-    """Run `work` in a daemon thread: it may ask a silent database forever, and nothing may wait for it.
+class DurableAccess:
+    """Durable runs, opened once there are some, and asked by a few threads beside the event loop.
 
-    Raises:
-        SessionUnavailable: it has not ended after `DURABLE_SECONDS`.
+    They are daemon threads: a question may wait for a silent database forever, and nothing waits for it.
+
+    Args:
+        find: Opens the runs; returns None as long as there are none.
+        seconds: How long a question is waited for.
     """
-    found = Future[T]()
 
-    def run() -> None:
-        found.set_running_or_notify_cancel()  # it cannot be cancelled from here on
-        try:
-            found.set_result(work())
-        except Exception as error:
-            found.set_exception(error)
+    def __init__(
+        self, find: Callable[[], DurableRuns | None], seconds: float = DURABLE_SECONDS
+    ) -> None:
+        self._find, self._seconds = find, seconds
+        self._found: DurableRuns | None = None
+        self._opening = threading.Lock()
+        self._jobs = SimpleQueue[Callable[[], None] | None]()
+        self._threads = 0
 
-    threading.Thread(target=run, name="toolkeel-durable-runs", daemon=True).start()
-    answer = asyncio.wrap_future(found)
-    await asyncio.wait([answer], timeout=DURABLE_SECONDS)
-    if not answer.done():
-        answer.cancel()
-        raise SessionUnavailable(
-            "the database of the durable runs does not answer; try again later"
-        )
-    return answer.result()
+    async def ask(self, work: Callable[[DurableRuns], T], nothing: T) -> T:
+        """Return what `work` returns for the runs, or `nothing` if there are none.
+
+        Raises:
+            SessionUnavailable: it has not ended in time; it is not begun later.
+        """
+        found = Future[T]()
+
+        def answer() -> None:
+            if found.set_running_or_notify_cancel():
+                try:
+                    runs = self._open()
+                    found.set_result(nothing if runs is None else work(runs))
+                except Exception as error:
+                    found.set_exception(error)
+
+        self._jobs.put(answer)
+        if self._threads < DURABLE_THREADS:
+            self._threads += 1
+            threading.Thread(target=self._serve, name="toolkeel-durable-runs", daemon=True).start()
+        awaited = asyncio.wrap_future(found)
+        await asyncio.wait([awaited], timeout=self._seconds)
+        if not awaited.done():
+            found.cancel()  # at once: `awaited` would only do it when the loop turns
+            awaited.cancel()
+            raise SessionUnavailable(
+                "the database of the durable runs does not answer; try again later"
+            )
+        return awaited.result()
+
+    def close(self) -> None:
+        """Close the runs, if they were opened, and end the threads that do not wait for them."""
+        for _ in range(self._threads):
+            self._jobs.put(None)
+        if self._found is not None:
+            self._found.close()
+
+    def _open(self) -> DurableRuns | None:
+        with self._opening:
+            if self._found is None:
+                self._found = self._find()
+            return self._found
+
+    def _serve(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job()
 
 
 class Live:
@@ -129,7 +173,7 @@ class Runs:
     """
 
     def __init__(
-        self, agent: Agent[Any, Any], sessions: Sessions, durable: DurableRuns | None = None
+        self, agent: Agent[Any, Any], sessions: Sessions, durable: DurableAccess | None = None
     ) -> None:
         self._durable = durable
         self.agent = agent
@@ -220,9 +264,9 @@ class Runs:
             reason, value, shown = form.get("reason", ""), form.get("value", ""), (name, id, seal)
             choice = Choice(verdict, reason, arguments, value, reach)
             first = await asyncio.to_thread(self._find_decision, shown)
-            if await ask_durable(lambda: durable.awaits_decision(name, id)):
-                return await ask_durable(
-                    lambda: self._queue_decision(durable, shown, choice, first)
+            if await durable.ask(lambda runs: runs.awaits_decision(name, id), False):
+                return await durable.ask(
+                    lambda runs: self._queue_decision(runs, shown, choice, first), None
                 )
         waiting = self.open_tickets(self.sessions[name]) if extends else {}
         channel, ticket = self._channels.open(name), waiting.get(id)

@@ -12,9 +12,9 @@ import pytest
 
 from tests.cli.commandline import environment
 from tests.cli.conftest import Here
-from toolkeel.errors import MissingExtraError
 from toolkeel.sessions import Sessions
-from toolkeel_studio.cli.commands.inspect import open_durable
+from toolkeel_studio.cli.commands.inspect import durable_finder
+from toolkeel_studio.cli.exit_codes import UsageProblem
 
 
 def test_the_address_that_is_printed_opens_the_users_tools(folder: Path, tmp_path: Path) -> None:
@@ -43,17 +43,17 @@ def test_what_cannot_be_opened_is_said(words: tuple[str, ...], code: int, here: 
     assert here("inspect", *words).code == code
 
 
-def test_durable_runs_that_cannot_be_shown_without_the_extra_are_mentioned(
+def test_durable_runs_that_cannot_be_shown_are_mentioned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    class Missing:
-        @property
-        def has_tables(self) -> None:
-            raise MissingExtraError("Durable runs", "dbos")
-
+    sessions = Sessions(tmp_path / "s.db")
+    with pytest.raises(UsageProblem, match=r"no file nowhere\.db"):
+        durable_finder(sessions, "nowhere.db")
+    monkeypatch.setitem(sys.modules, "dbos", None)  # type: ignore[arg-type]
+    assert durable_finder(sessions, "") is None
+    assert capsys.readouterr().err == ""
     (tmp_path / "s.db.runs").touch()
-    monkeypatch.setitem(sys.modules, "toolkeel_studio.durable.engine", Missing())  # type: ignore[arg-type]
-    assert open_durable(Sessions(tmp_path / "s.db")) is None
+    assert durable_finder(sessions, "") is None
     assert (
         "without the page of durable runs: Durable runs needs an extra" in capsys.readouterr().err
     )

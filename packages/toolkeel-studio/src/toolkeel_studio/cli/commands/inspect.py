@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import closing, nullcontext
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,11 +16,13 @@ from toolkeel.builtin.tools_by_place import ALL_TARGET
 from toolkeel.errors import MissingExtraError
 from toolkeel.sessions import ApprovalQueue, KeyValueStore, Sessions
 from toolkeel.sessions.stores.postgres import is_postgres
+from toolkeel.sessions.stores.sqlite import checked_path
 from toolkeel_studio.cli.commands.approvals import Store
 from toolkeel_studio.cli.commands.launch import OFFLINE, Instructions, Launch, ModelName, RulesFile
 from toolkeel_studio.cli.commands.serve import TOKEN_VARIABLE
 from toolkeel_studio.cli.commands.sessions import File
 from toolkeel_studio.cli.commands.stats import EventFiles
+from toolkeel_studio.cli.exit_codes import UsageProblem
 from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, echo, note, stdout_kept_clean
 
 if TYPE_CHECKING:
@@ -27,6 +31,9 @@ if TYPE_CHECKING:
 Audit = Annotated[
     Path | None,
     typer.Option("--audit", metavar="FILE", help="A gateway's log, to show its last calls."),
+]
+RunsPlace = Annotated[
+    str, typer.Option("--runs", metavar="PLACE", help="Where durable runs are, if elsewhere.")
 ]
 Token = Annotated[
     str,
@@ -52,6 +59,7 @@ def command(
     audit: Audit = None,
     events: EventFiles = None,
     store: Store = "",
+    runs: RunsPlace = "",
     port: Annotated[
         int, typer.Option(metavar="N", min=0, max=65535, help="Where to listen; any by default.")
     ] = 0,
@@ -69,7 +77,6 @@ def command(
         agent = Launch(chosen, model, instructions, rules=rules).agent()
     desk = ApprovalQueue(KeyValueStore(store)) if store else None
     sessions = Sessions(file)
-    durable = open_durable(sessions)
     page = Inspector(
         agent,
         sessions,
@@ -79,7 +86,7 @@ def command(
         audit=audit,
         desk=desk,
         events=events or (),
-        durable=durable,
+        find_durable=durable_finder(sessions, runs),
     )
 
     def ready() -> None:
@@ -87,25 +94,46 @@ def command(
         note(f"token: {page.token}", DIM)
         note(f"model: {agent.model.name}; Ctrl-C ends it", DIM)
 
-    with nullcontext() if durable is None else closing(durable):
-        asyncio.run(page.serve(ready))
+    asyncio.run(page.serve(ready))
 
 
-def open_durable(sessions: Sessions) -> DurableRuns | None:
-    """Open the durable runs beside sessions; None if there are none, or, with a note, without the extra.
+def durable_finder(sessions: Sessions, place: str) -> Callable[[], DurableRuns | None] | None:
+    """Return what opens the durable runs of sessions, once there are some.
+
+    Args:
+        sessions: The sessions.
+        place: Where the runs are, a file or an address; beside the sessions if empty.
+
+    Returns:
+        None without the extra; a note says so if runs may be there.
 
     Raises:
-        SetupError: The database cannot be used.
+        UsageProblem: `place` is a file that does not exist.
     """
-    beside = is_postgres(sessions.path) or Path(f"{sessions.path}.runs").is_file()
-    if not beside:
+    is_file = place and not is_postgres(checked_path(place, "--runs"))
+    if is_file and not Path(place).is_file():
+        raise UsageProblem(f"--runs: there is no file {place}")
+    beside = sessions.path if is_postgres(sessions.path) else f"{sessions.path}.runs"
+    runs = place or beside
+    if find_spec("dbos") is not None:
+        return partial(_find_durable, sessions, runs)
+    if is_postgres(runs) or Path(runs).is_file():
+        missing = MissingExtraError("Durable runs", "dbos")
+        note(f"without the page of durable runs: {missing}", YELLOW)
+    return None
+
+
+def _find_durable(sessions: Sessions, runs: str) -> DurableRuns | None:
+    """Open the durable runs; return None if there are none.
+
+    Raises:
+        SetupError: the database cannot be used.
+    """
+    if not is_postgres(runs) and not Path(runs).is_file():
         return None
-    try:
-        from toolkeel_studio.durable.engine import has_tables
-        from toolkeel_studio.durable.runs import Runs as DurableRuns
-    except MissingExtraError as error:
-        note(f"without the page of durable runs: {error}", YELLOW)
+    from toolkeel_studio.durable.engine import has_tables
+    from toolkeel_studio.durable.runs import Runs as DurableRuns
+
+    if is_postgres(runs) and not has_tables(runs):
         return None
-    if is_postgres(sessions.path) and not has_tables(sessions.path):
-        return None
-    return DurableRuns(sessions)
+    return DurableRuns(sessions, runs)
