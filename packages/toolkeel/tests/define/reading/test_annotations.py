@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import typing
+import warnings
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal, NotRequired, Required
 
+import pytest
 import typing_extensions
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, with_config
 
 from tests.define.calling import answered, called, taking
+from toolkeel import tool
 from toolkeel.define.reading.annotations import modernize
 
 
@@ -36,8 +39,84 @@ class Later(typing.TypedDict):
     known: NotRequired[int]
 
 
-class Modern(typing_extensions.TypedDict):
-    a: int
+T = typing.TypeVar("T")
+
+
+class Page(typing.TypedDict, typing.Generic[T]):
+    items: list[T]
+    next: NotRequired[Page[T]]
+
+
+class Numbers(Page[int]):
+    total: NotRequired[T | None]  # type: ignore[valid-type]
+
+
+class ModernPage(typing_extensions.TypedDict, typing.Generic[T]):
+    items: list[T]
+
+
+class Counts(typing_extensions.TypedDict, extra_items=int):
+    name: typing_extensions.ReadOnly[str]
+
+
+class MoreCounts(Counts):
+    more: str
+
+
+@with_config(ConfigDict(str_to_upper=True))
+class Loud(typing.TypedDict):
+    text: str
+
+
+@pytest.mark.parametrize("kind", [Page[int], Numbers, ModernPage[int]])
+def test_type_variables_of_a_typed_dict_are_its_types(kind: Any) -> None:
+    taker, seen = taking(kind)
+    called(taker, {"x": {"items": ["1"]}})
+    assert seen == [{"items": [1]}]
+    assert "x.items[0]" in answered(taker, {"x": {"items": ["a"]}}).text
+
+
+def test_two_types_of_one_typed_dict_are_two_definitions() -> None:
+    taker, seen = taking(dict[str, Page[int] | Page[Page[bool]]])
+    good = {"a": {"items": [1], "next": {"items": [2]}}, "b": {"items": [{"items": [True]}]}}
+    called(taker, {"x": good})
+    assert seen == [good]
+    definitions: Any = taker.parameters["$defs"]
+    assert len(definitions) == 3
+
+
+@pytest.mark.parametrize("kind", [Counts, MoreCounts])
+def test_keys_that_a_typed_dict_does_not_name_have_the_type_it_says(kind: Any) -> None:
+    def count(**counts: typing_extensions.Unpack[kind]) -> str:  # type: ignore[misc]
+        """Count."""
+        return repr(counts)
+
+    given = {"name": "a", "more": "b", "n": 1}
+    if kind is Counts:
+        del given["more"]
+    with warnings.catch_warnings(action="error"):
+        taker, seen = taking(kind)
+        unpacked = tool(count)
+    called(taker, {"x": given})
+    assert seen == [given] and unpacked.invoke(given) == repr(given)
+    assert "x.n" in answered(taker, {"x": given | {"n": "one"}}).text
+    assert answered(unpacked, given | {"n": "one"}).kind == "invalid_arguments"
+
+
+def test_keywords_are_the_keys_of_a_typed_dict_with_type_variables() -> None:
+    @tool
+    def count(**page: typing_extensions.Unpack[Page[int]]) -> int:
+        """Count."""
+        return sum(page["items"])
+
+    assert count.invoke({"items": ["1", 2]}) == 3
+    assert answered(count, {"items": ["a"]}).kind == "invalid_arguments"
+
+
+def test_what_pydantic_is_told_about_a_typed_dict_holds() -> None:
+    taker, seen = taking(Loud)
+    called(taker, {"x": {"text": "ü"}})
+    assert seen == [{"text": "Ü"}]
 
 
 def test_inherited_and_optional_keys_stay_what_they_were() -> None:
@@ -69,7 +148,7 @@ class Point(BaseModel):
     x: int
 
 
-parts = st.sampled_from([int, str, None, Any, Point, Modern, Literal["a", 1], list, dict, float])
+parts = st.sampled_from([int, str, None, Any, Point, Literal["a", 1], list, dict, float])
 untouched = st.recursive(
     parts,
     lambda inner: st.one_of(

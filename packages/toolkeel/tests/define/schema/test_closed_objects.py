@@ -40,7 +40,12 @@ class Pair(NamedTuple):
 
 
 def core(annotation: Any) -> Any:
-    return TypeAdapter(TypedDict("T", {"x": annotation})).core_schema
+    make: Any = TypedDict
+    return TypeAdapter(make("T", {"x": annotation}, closed=True)).core_schema
+
+
+class Open(TypedDict):
+    a: int
 
 
 @pytest.mark.parametrize(
@@ -59,6 +64,7 @@ def test_scalars_and_collections_of_them_are_plain(annotation: Any) -> None:
         Model | None,
         Record,
         Pair,
+        Open,
         Annotated[int, Field(strict=False)],
         list[Annotated[int, Field(strict=False)]],
         Annotated[Model, WithJsonSchema({"type": "string"})],

@@ -2,32 +2,45 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import types
 import typing
-from collections.abc import Iterable
-from typing import Annotated, Any, Literal, NotRequired, Required, get_args, get_origin
-from weakref import WeakKeyDictionary
+from collections.abc import Iterable, Mapping
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    Never,
+    NotRequired,
+    Required,
+    TypeVar,
+    get_args,
+    get_origin,
+)
+from weakref import WeakKeyDictionary, WeakSet
 
-from typing_extensions import ReadOnly, TypedDict, TypeIs
+from typing_extensions import NoExtraItems, ReadOnly, TypedDict, is_typeddict
 
 from toolkeel.errors import DefinitionError
 
-_new: WeakKeyDictionary[type[Any], Any] = WeakKeyDictionary()
+_new: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+_made: WeakSet[Any] = WeakSet()
 _making = threading.RLock()
+_MODULES = re.compile(r"(?:[\w<>]+\.)+")
 
 
 def modernize(annotation: object) -> Any:
     """Replace annotations that pydantic reads too late or not at all.
 
     `typing.TypedDict` it cannot read before Python 3.12, and items of an `Iterable` it would check only
-    while the body reads them.
+    while the body reads them. Of `ReadOnly` it warns; arguments are made for one call.
 
     >>> from collections.abc import Iterable
     >>> modernize(Iterable[int])
     list[int]
     """
-    if _is_typing_typed_dict(annotation):
+    if _is_old_typed_dict(annotation):
         with _making:
             return _new.get(annotation) or _modern_typed_dict(annotation)
     origin: Any = get_origin(annotation) or annotation
@@ -35,7 +48,9 @@ def modernize(annotation: object) -> Any:
     if origin is Iterable:
         item: Any = modernize(args[0]) if args else Any
         return list[item]
-    if not args or origin is Literal or not any(_has_typing_typed_dict(arg) for arg in args):
+    if origin is ReadOnly:
+        return modernize(args[0])
+    if not args or origin is Literal or not any(_has_old_parts(arg) for arg in args):
         return annotation
     if origin is types.UnionType:
         return typing.Union[tuple(modernize(arg) for arg in args)]  # noqa: UP007
@@ -46,25 +61,79 @@ def modernize(annotation: object) -> Any:
     return origin[tuple(modernize(arg) for arg in args)]
 
 
-def _modern_typed_dict(old: type[Any]) -> Any:
-    """Rebuild a `typing` typed dict with `typing_extensions`, and store it. It may contain itself."""
-    hints = typing.get_type_hints(old, include_extras=True)
+def _modern_typed_dict(old: Any) -> Any:
+    """Rebuild a typed dict with `typing_extensions`, and store it. It may contain itself."""
+    owner: Any = get_origin(old) or old
+    hints = typing.get_type_hints(owner, include_extras=True)
     make: Any = TypedDict
     made = make(
-        old.__name__,
+        owner.__name__ if old is owner else _MODULES.sub("", repr(old)),
         {
-            name: Any if is_required(old, name, hint) else NotRequired[Any]
+            name: Any if is_required(owner, name, hint) else NotRequired[Any]
             for name, hint in hints.items()
         },
     )
-    made.__doc__, made.__module__, made.__qualname__ = old.__doc__, old.__module__, old.__qualname__
+    for name in ("__doc__", "__module__", "__qualname__", "__pydantic_config__"):
+        if name in vars(owner):
+            setattr(made, name, vars(owner)[name])
+    _made.add(made)
     _new[old] = made  # first of all: its fields may ask for it
+    filled = type_arguments(old)
     try:
-        made.__annotations__.update({name: modernize(hint) for name, hint in hints.items()})
+        made.__annotations__.update(
+            {name: modernize(fill_in(hint, filled)) for name, hint in hints.items()}
+        )
+        made.__extra_items__ = modernize(fill_in(extra_items(old), filled))
     except Exception:
         del _new[old]
         raise
     return made
+
+
+def extra_items(annotation: object) -> Any:
+    """Return the type of the values whose keys a typed dict does not name.
+
+    It is `Never` if there may be none, and `NoExtraItems` if neither the class nor a base says.
+    """
+    owner = get_origin(annotation) or annotation
+    if getattr(owner, "__closed__", None):
+        return Never
+    said = getattr(owner, "__extra_items__", NoExtraItems)
+    for base in getattr(owner, "__orig_bases__", ()):
+        if said is not NoExtraItems:
+            break
+        said = extra_items(base)
+    return said
+
+
+def type_arguments(annotation: object) -> dict[Any, Any]:
+    """Return what the type variables of a class stand for where it or a base is subscribed.
+
+    >>> type_arguments(list[int])
+    {}
+    """
+    origin: Any = get_origin(annotation) or annotation
+    filled = dict(zip(getattr(origin, "__parameters__", ()), get_args(annotation), strict=False))
+    for base in getattr(origin, "__orig_bases__", ()):
+        filled = {
+            key: fill_in(type_, filled) for key, type_ in type_arguments(base).items()
+        } | filled
+    return filled
+
+
+def fill_in(hint: Any, filled: Mapping[Any, Any]) -> Any:
+    """Replace type variables of an annotation by types; those without one remain.
+
+    >>> T = typing.TypeVar("T")
+    >>> fill_in(dict[str, T], {T: int})
+    dict[str, int]
+    """
+    if isinstance(hint, TypeVar):
+        return filled.get(hint, hint)
+    variables = getattr(hint, "__parameters__", ()) if get_args(hint) else ()
+    if filled.keys().isdisjoint(variables):
+        return hint
+    return hint[tuple(filled.get(each, each) for each in variables)]
 
 
 def is_required(owner: Any, name: str, hint: object) -> bool:
@@ -76,16 +145,18 @@ def is_required(owner: Any, name: str, hint: object) -> bool:
     return name in owner.__required_keys__
 
 
-def _is_typing_typed_dict(annotation: object) -> TypeIs[type[Any]]:
-    """Return True if a class is a typed dict made by `typing`."""
-    return typing.is_typeddict(annotation) and type(annotation).__module__ == "typing"
+def _is_old_typed_dict(annotation: object) -> bool:
+    """Return True if a typed dict, or an alias of a generic one, was not rebuilt here."""
+    owner: Any = get_origin(annotation) or annotation
+    return is_typeddict(owner) and owner not in _made
 
 
-def _has_typing_typed_dict(annotation: object) -> bool:
+def _has_old_parts(annotation: object) -> bool:
     """Return True if an annotation contains what `modernize` must replace."""
-    if _is_typing_typed_dict(annotation) or (get_origin(annotation) or annotation) is Iterable:
+    origin = get_origin(annotation) or annotation
+    if origin is Iterable or origin is ReadOnly or _is_old_typed_dict(annotation):
         return True
-    return any(_has_typing_typed_dict(arg) for arg in get_args(annotation))
+    return any(_has_old_parts(arg) for arg in get_args(annotation))
 
 
 def unpacked_item(title: str, name: str, inner: Any) -> object:

@@ -16,7 +16,12 @@ import typing_extensions
 from toolkeel._records.record import record
 from toolkeel.define.inject import FixedByPartial, InjectedParameter, marker_of, with_field_default
 from toolkeel.define.mutable_defaults import dataclass_field_factory
-from toolkeel.define.reading.annotations import unpacked_item
+from toolkeel.define.reading.annotations import (
+    extra_items,
+    fill_in,
+    type_arguments,
+    unpacked_item,
+)
 from toolkeel.define.reading.hints import (
     Function,
     called_function,
@@ -176,31 +181,39 @@ def _parameters(
                 parameter.name, unpacked_item(title, parameter.name, inner), MISSING, parameter.kind
             )
             continue
-        if parameter.kind is not VAR_KEYWORD or not typing_extensions.is_typeddict(inner):
+        owner = get_origin(inner) or inner
+        if parameter.kind is not VAR_KEYWORD or not typing_extensions.is_typeddict(owner):
             raise DefinitionError(
                 f"{title}: parameter {parameter.name!r} is annotated with Unpack of what is no "
                 "TypedDict, which cannot be told to a model; write its keys as keyword-only "
                 "parameters"
             )
-        for item in _keys(inner, title, caller):
-            if item.name in raw.parameters:
+        for item in _keys(inner, parameter.name, title, caller):
+            if item.name in raw.parameters and item.kind is not VAR_KEYWORD:
                 raise DefinitionError(
-                    f"{title}: {inner.__name__} has a key {item.name!r}, and so is a parameter "
+                    f"{title}: {owner.__name__} has a key {item.name!r}, and so is a parameter "
                     "called; rename one of them"
                 )
             yield item
 
 
-def _keys(inner: Any, title: str, caller: FrameType | None) -> Iterator[Parameter]:
-    """Yield the keys of a `TypedDict` as keyword-only parameters; raise `DefinitionError` for unknown hints."""
-    for name, hint in function_hints(inner, title, caller).items():
-        required, annotation = name in inner.__required_keys__, hint
+def _keys(inner: Any, rest: str, title: str, caller: FrameType | None) -> Iterator[Parameter]:
+    """Yield the keys of a `TypedDict` as keyword-only parameters, and one for those it does not name.
+
+    Raises:
+        DefinitionError: a key's annotation cannot be resolved.
+    """
+    owner, filled = get_origin(inner) or inner, type_arguments(inner)
+    for name, hint in function_hints(owner, title, caller).items():
+        required, annotation = name in owner.__required_keys__, hint
         while (origin := get_origin(annotation)) in QUALIFIERS:
             # what a postponed annotation says is not among the class's own required keys
             required = QUALIFIERS[origin](required)
             [annotation] = get_args(annotation)
         default = MISSING if required else ABSENT
-        yield Parameter(name, annotation, default, inspect.Parameter.KEYWORD_ONLY)
+        yield Parameter(name, fill_in(annotation, filled), default, inspect.Parameter.KEYWORD_ONLY)
+    if (others := extra_items(inner)) not in (typing.Never, typing_extensions.NoExtraItems):
+        yield Parameter(rest, fill_in(others, filled), MISSING, VAR_KEYWORD)
 
 
 def _names_self(annotation: object) -> bool:

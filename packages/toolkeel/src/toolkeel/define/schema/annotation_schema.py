@@ -68,10 +68,8 @@ def typed_dict(
         rest: That of ``**kwargs``, if there is one.
     """
     make: Any = TypedDict  # the functional form with fields known only now
-    more = {"extra_items": next(iter(rest.values()))} if rest else {}
+    more = {"extra_items": next(iter(rest.values()))} if rest else {"closed": True}
     config = ConfigDict(strict=True, allow_inf_nan=False)
-    if not rest:
-        config["extra"] = "forbid"
     return with_config(config)(make(title, dict(fields), **more))
 
 

@@ -148,9 +148,11 @@ _PLAIN = frozenset([
 def is_strict_throughout(core: Mapping[str, Any]) -> bool:
     """Return True if the root's configuration holds for every part of a core schema.
 
-    A model or a dataclass has its own, and a field can say `strict=False`.
+    A model or a dataclass has its own, a field can say `strict=False`, a typed dict can ignore keys.
     """
     if core["type"] not in _PLAIN or core.get("strict") is False:
+        return False
+    if core["type"] == "typed-dict" and core.get("extra_behavior", "ignore") == "ignore":
         return False
     keys = ("schema", "items_schema", "keys_schema", "values_schema", "extras_schema")
     parts = [core[key] for key in keys if key in core]
