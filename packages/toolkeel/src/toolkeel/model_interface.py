@@ -319,5 +319,5 @@ def set_history_lookup(make: Callable[[int], Any]) -> None:
 
 
 def make_history_policy(tokens: int) -> Any:
-    """Return a history policy that leaves so many tokens of messages, or None if no function makes one."""
+    """Return a history policy that leaves `tokens`, at least 1, of messages; None if no policy is registered."""
     return _history[0](max(1, tokens)) if _history else None

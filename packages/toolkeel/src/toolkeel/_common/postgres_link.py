@@ -58,7 +58,7 @@ class Deadlines:
 
     @contextmanager
     def limit(self, descriptor: int, seconds: float) -> Iterator[Callable[[], bool]]:
-        """Shut a socket down if the block takes too long. Yield a function that returns True if it was.
+        """Shut a socket down if the block takes more than `seconds`. Yield a function that returns True if it was.
 
         Args:
             descriptor: File descriptor of the socket.

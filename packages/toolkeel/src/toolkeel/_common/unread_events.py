@@ -88,7 +88,7 @@ def _saying(event: Event, delta: Delta) -> Event:
 
 
 def _joined(first: Delta, second: Delta) -> Delta | None:
-    """Join two short pieces of one kind, or return None if they differ."""
+    """Return two pieces of one kind joined; None if they differ, or the first has `PIECE` characters."""
     match first, second:
         case TextDelta(), TextDelta() if len(first.text) < PIECE:
             return TextDelta(first.text + second.text)
@@ -100,6 +100,6 @@ def _joined(first: Delta, second: Delta) -> Delta | None:
 
 
 def _continues(first: CallDelta, second: CallDelta) -> bool:
-    """Return True if a piece of a call only continues another's arguments, which are short enough to join."""
+    """Return True if a piece of a call only continues another's arguments, which are shorter than `PIECE` characters."""
     bare = not (second.id or second.name or second.provider_options)
     return bare and first.index == second.index and len(first.arguments) < PIECE

@@ -63,7 +63,7 @@ def mark_decided(folder: Path | None, tickets: Iterable[str]) -> None:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove marks of tickets that have long expired, except the newest `MAX_MARKS`.
+    """Remove marks twice as old as any ticket can become, except the newest `MAX_MARKS`.
 
     A clock that runs ahead makes all marks old.
     """

@@ -55,7 +55,7 @@ def _check_number(value: object) -> Number:
 
 
 def _make_too_long_error() -> ToolError:
-    """Build the error for a result with too many digits."""
+    """Build the error for a result with more than `MAX_DIGITS` digits."""
     return ToolError(
         f"A whole number here would have more than {MAX_DIGITS} digits. "
         "Use smaller numbers, or a decimal such as 2.0 for an approximate result."
@@ -63,7 +63,7 @@ def _make_too_long_error() -> ToolError:
 
 
 def _power(base: Number, exponent: Number) -> Number:
-    """Return a power, or raise `ToolError` before computing one that is too long."""
+    """Return a power, or raise `ToolError` before computing an integer of more than `_MAX_BITS` bits."""
     if isinstance(base, int) and isinstance(exponent, int) and exponent > 0:
         # |base| < 2 ** bit_length, so this bounds the result without computing it.
         longest = (base.bit_length() - 1) * exponent if abs(base) > 1 else 0
@@ -96,7 +96,10 @@ def _combinations(total: Number, chosen: Number) -> Number:
 
 
 def _permutations(total: Number, chosen: Number) -> Number:
-    """Return the number of permutations, or raise `ToolError` before computing one too long."""
+    """Return the number of permutations, or raise `ToolError` before computing one of far more than `_MAX_BITS` bits.
+
+    Raises `ToolError`, too, for anything but whole numbers from 0 to 10,000.
+    """
     n, k = _require_integer(total, "perm", 10_000), _require_integer(chosen, "perm", 10_000)
     if k > 1 and k <= n and k * math.log2(n) > 4 * _MAX_BITS:
         raise _make_too_long_error()

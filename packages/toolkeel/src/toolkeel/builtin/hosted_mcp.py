@@ -114,7 +114,7 @@ class HostedMCP:
         """Create the tool that represents the server. The provider calls it to ask for approval."""
 
         async def approve(context: ToolContext, call: dict[str, Any]) -> Data:
-            """Return the decision about a call: that of the function, or yes without one."""
+            """Return the decision about a call: that of the function `approve`, or approval if there is no function."""
             answer: dict[str, object] = {"approve": True}
             if self._approve is not None:
                 answer = await self._call_approve(call["name"], _parse_arguments(call), context)

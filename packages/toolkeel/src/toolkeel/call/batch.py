@@ -43,7 +43,7 @@ def check_calls(calls: Sequence[ToolCall]) -> None:
 
 
 def _may_be_large(call: ToolCall) -> bool:
-    """Return True for large argument texts, and for arguments that are no text."""
+    """Return True for argument texts that `is_large` names, and for arguments that are no text."""
     arguments: object = call.arguments
     return type(arguments) is not str or is_large(arguments)
 

@@ -106,7 +106,7 @@ def _with_external_answer(approval: Approval, body: Handler) -> Handler:
     """Return a handler that uses an external answer instead of running `body`."""
 
     async def unless_given(prepared: Prepared, context: ToolContext) -> object:
-        """Return the answer from outside, or raise `InvalidOutput` for a wrong one; without any, run the body."""
+        """Return the answer from outside, or raise `InvalidOutput` for a wrong one; run the body if there is no answer."""
         answer = approval.external_answer(context)
         if answer is None:
             return await body(prepared, context)

@@ -200,7 +200,7 @@ def find_stop(call: ToolContext, error: BaseException) -> BaseException | None:
 
 
 def check_depth(name: str, depth: int, max_depth: int = MAX_DEPTH) -> None:
-    """Raise if a run of an agent would be too deep inside others.
+    """Raise if a run of the agent `name` would be inside `max_depth` others or more.
 
     Raises:
         LimitReached: there are `max_depth` runs around it already.

@@ -17,7 +17,7 @@ def labels_to_store() -> tuple[Source, ...]:
 
 
 def record_stored_labels(sources: Iterable[Source]) -> None:
-    """Add the labels of values that were read to the enclosing run. Do nothing without one."""
+    """Add the labels of values that were read to the enclosing run. Do nothing outside any run."""
     enclosing = find_enclosing()
     if enclosing is not None:
         run, context = enclosing

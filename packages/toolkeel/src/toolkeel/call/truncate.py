@@ -139,7 +139,7 @@ def limit_content(
 
 
 def _first_blocks(content: tuple[Block, ...], limit: int) -> tuple[list[Block], int]:
-    """Return the first blocks up to a number of characters, and how many of their texts are complete."""
+    """Return the blocks with the first `limit` characters of text, media all, and how many of their texts are complete."""
     blocks: list[Block] = []
     left, complete, over = limit, 0, False
     for block in content:

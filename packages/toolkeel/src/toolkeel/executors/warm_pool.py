@@ -126,7 +126,7 @@ class Worker:
         return None
 
     def _check_limits(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Kill the process if it uses too much memory or output; else schedule the next check."""
+        """Kill the process if it uses more memory or output than its limits; else schedule the next check."""
         if os.fstat(self._output_file).st_size > MAX_MESSAGE_BYTES:
             self.end_reason = "output"
         elif (
@@ -162,7 +162,10 @@ class Worker:
         self.wait()
 
     def wait(self) -> None:
-        """Wait until the process has exited, store its exit code, and release its resources but its output."""
+        """Wait until the process has exited, killed after `_SUPERVISOR_SECONDS`, and release all but its output.
+
+        Stores its exit code.
+        """
         try:
             code = self._process.wait(_SUPERVISOR_SECONDS)
         except subprocess.TimeoutExpired:  # its supervisor hangs

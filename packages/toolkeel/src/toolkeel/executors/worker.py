@@ -55,7 +55,7 @@ _local_tools: WeakKeyDictionary[AnyTool, AnyTool] = WeakKeyDictionary()
 
 
 def main() -> None:
-    """Serve requests from the socket at standard input until it closes, or for `IDLE_SECONDS` without one.
+    """Serve requests from the socket at standard input until it closes, or none comes for `IDLE_SECONDS`.
 
     Bodies read an empty standard input. Each request sets the working folder, and empties the files
     that are standard output and standard error.

@@ -240,7 +240,7 @@ def _texts(part: object) -> Iterator[str]:
 
 
 def _digest(path: Path) -> str:
-    """Return the SHA-256 of a file; of a large one, of its size, time and both ends; of an unreadable one, why."""
+    """Return the SHA-256 of a file; above `_LARGE` bytes, of its size, time and both ends; of an unreadable one, why."""
     try:
         with path.open("rb") as file:
             found = os.fstat(file.fileno())

@@ -326,7 +326,7 @@ def strip_invalid_bytes(line: bytes) -> bytes:
 
 
 def limit_depth(text: bytes) -> bytes:
-    """Replace values nested too deeply in JSON text by a string.
+    """Replace values nested more than `MAX_DEPTH` levels deep in JSON text by a string.
 
     Text that can be parsed, or whose brackets do not close, is returned unchanged.
 

@@ -234,7 +234,7 @@ def _read_included_tools(where: str, entry: Mapping[str, Any]) -> tuple[str, ...
 
 
 def _name_list(where: str, entry: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names under several keys.
+    """Return the names in the lists under several keys; a missing key adds none.
 
     Raises:
         SetupError: one is no text.

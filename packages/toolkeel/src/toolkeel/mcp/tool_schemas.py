@@ -35,7 +35,7 @@ class ToolSchemas:
 
     @property
     def description(self) -> str:
-        """What a model is shown: its description, else its title, its schema's description, or its name; cut if too long."""
+        """What a model is shown: its description, else its title, its schema's description, or name; cut to `MAX_DESCRIPTION`."""
         text = self._stated_description
         if len(text) > MAX_DESCRIPTION:
             return f"{text[:MAX_DESCRIPTION]} [cut here]"

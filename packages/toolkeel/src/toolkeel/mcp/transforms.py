@@ -182,7 +182,7 @@ class TransformedTool:
         return {**self.defaults, **sent, **self.fixed}
 
     def translation(self, text: str) -> str:
-        """Return a sentence about renamed arguments in a server's error.
+        """Return a sentence about renamed and fixed arguments in a server's error.
 
         Empty if it mentions none.
         """

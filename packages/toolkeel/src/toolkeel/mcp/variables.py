@@ -94,10 +94,10 @@ def find_input(inputs: object, id: str) -> Mapping[str, object]:
 
 
 def _file_text(file: Path) -> str:
-    """Read a small text file, such as a key, without its last line end.
+    """Read a text file, such as a key, without the line ends behind it.
 
     Raises:
-        OSError: the file cannot be read, is no regular file, or is too large.
+        OSError: the file cannot be read, is no regular file, or has more than `_MAX_FILE_BYTES`.
         UnicodeDecodeError: it is not UTF-8.
     """
     if not file.is_file() or file.stat().st_size > _MAX_FILE_BYTES:

@@ -249,7 +249,7 @@ class OpenTelemetry:
             run.retries += 1
 
     def _replied(self, event: events.Replied, _: _Call | None) -> None:
-        """End the request's span with the reply's attributes, and record its metrics; do nothing without one."""
+        """End the request's span with the reply's attributes, and record its metrics; do nothing if no request is open."""
         run = self._runs.get(event.run_id)
         if run is None or run.chat is None:
             return

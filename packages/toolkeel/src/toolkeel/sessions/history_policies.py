@@ -136,7 +136,7 @@ class KeepTokens:
         return [cut for cut in short if cut.start not in gone], parts
 
     def _references(self, view: HistoryView, sizes: list[int], low: int) -> list[Cut]:
-        """Return cuts that shorten the oldest long results down to `low`. Update `sizes` in place.
+        """Return cuts of results of more than `LONG` tokens, the oldest first, until `low` is reached. Update `sizes` in place.
 
         Nothing is shortened if no tool can read the results again.
         """

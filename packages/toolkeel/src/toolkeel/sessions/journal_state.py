@@ -127,7 +127,7 @@ class JournalState(RunCounts, TranscriptState):
                 take(each, seq, entry)
 
     def _around(self, fold: JournalState) -> Iterator[JournalState]:
-        """Yield the states of the runs around a nested run, or raise ValueError if they lie too deep."""
+        """Yield the states of the runs around a nested run, or raise ValueError if there are more than `MAX_DEPTH`."""
         for _ in range(MAX_DEPTH):
             if fold is self:
                 return

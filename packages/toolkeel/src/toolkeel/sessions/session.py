@@ -306,7 +306,7 @@ class Session:
         return find_decision(store, info, ticket) if info else None
 
     def _cancel(self, reason: str, who: str, sender: str) -> None:
-        """Post a cancel request, and apply it if no process writes to the session; do nothing without one."""
+        """Post a cancel request, and apply it if no process writes to the session; do nothing if the session does not exist."""
         if (info := self._find_info()) is not None:
             post_cancel(self._storage.store, info.id, who or user_name(), reason, sender)
             apply_cancels(self._storage, info.id)

@@ -314,7 +314,7 @@ def find_api_keys(variables: Mapping[str, str]) -> list[str]:
 
 
 def _sort_secrets(secrets: Sequence[str]) -> list[str]:
-    """Return distinct secrets, the longest first, or raise SetupError if one is too short to be masked."""
+    """Return distinct secrets, the longest first, or raise SetupError if one has less than `SHORTEST` characters."""
     short = [s for s in secrets if len(s) < SHORTEST]
     if short:
         raise SetupError(
@@ -368,7 +368,7 @@ def _find_difference(recorded: Json, asked: Json) -> tuple[str, str, str]:
 
 
 def _dump_text(value: object) -> str:
-    """Return a cassette's content as JSON text, long texts split into lines."""
+    """Return a cassette's content as JSON text, with texts of several lines as lists of lines."""
     return json.dumps(_split_lines(value), ensure_ascii=False, indent=1)
 
 

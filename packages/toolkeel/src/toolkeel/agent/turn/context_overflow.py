@@ -54,7 +54,7 @@ def can_fit(view: HistoryView, ratio: float) -> bool:
 
 
 def leave_out_turn(view: HistoryView) -> Cut | None:
-    """Return the cut that replaces a last turn that is too large by a note; None without a turn."""
+    """Return the cut that replaces the last turn by a note with its size; None without a turn."""
     start = next(reversed(view.find_turn_starts()), None)
     if start is None:
         return None

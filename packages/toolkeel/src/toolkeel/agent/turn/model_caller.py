@@ -207,7 +207,7 @@ class ModelCaller:
     # — the part of the transcript that is sent —
 
     async def _shorten(self, policy: HistoryPolicy | None = None) -> None:
-        """Let a history policy, by default the run's, cut the transcript; count its usage and cost. Do nothing without one."""
+        """Let a history policy, by default the run's, cut the transcript; count its usage and cost. Do nothing without a policy."""
         run, window, history = self._run, self.window, policy or self._history
         view = window.view(run)
         if history is None:

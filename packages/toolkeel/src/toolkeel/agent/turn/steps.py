@@ -67,5 +67,5 @@ async def _run_step(
 
 
 def _late_error(name: str, seconds: float, work: object) -> CallbackTimeout:
-    """Build the error of a model step that took too long; a model request has no work to report."""
+    """Build the error of a model step that took more than `seconds`; a model request has no work to report."""
     return CallbackTimeout(f"the model step {name!r}", seconds)

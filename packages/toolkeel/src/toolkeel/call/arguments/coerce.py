@@ -259,7 +259,7 @@ class _Coercer:
         )
 
     def _target(self, branch: object) -> object:
-        """Return the schema that a branch refers to, through eight references at most; itself without one."""
+        """Return the schema that a branch refers to, through eight references at most; a branch without ``$ref`` itself."""
         for _ in range(8):
             if not isinstance(branch, Mapping) or "$ref" not in branch:
                 break

@@ -48,7 +48,7 @@ class SecretMask:
                 self._masks[name] = tool.arguments.mask or self._masks.get(name)
 
     def add_secrets(self, secrets: Iterable[str]) -> None:
-        """Mask these texts, unless very short, in events and values of this run from now on."""
+        """Mask these texts, unless too short for `Redactor.add`, in events and values of this run from now on."""
         self._known.add(secrets)
 
     def mask_value(self, value: T) -> T:

@@ -71,7 +71,7 @@ def parse_arguments(raw: str) -> Parsed:
 
 
 def too_large(size: int) -> MalformedArguments:
-    """Return the error for a text with too many characters to be parsed."""
+    """Return the error for a text of `size` characters, which is more than `MAX_SIZE`."""
     return MalformedArguments(
         f"The arguments are too large: {size:,} characters, at most {MAX_SIZE:,}. "
         "Send less, or split the call."
@@ -146,7 +146,7 @@ def _constant(text: str) -> NoReturn:
 
 
 def _float(text: str) -> float:
-    """Return a number as a float, or raise `_Refused` if it is too large for one."""
+    """Return a number as a float, or raise `_Refused` if that is infinite."""
     value = float(text)
     if value in (float("inf"), float("-inf")):
         raise _Refused("a number is too large", text)
@@ -154,7 +154,7 @@ def _float(text: str) -> float:
 
 
 def _whole(text: str) -> int:
-    """Return an integer, or raise `_Refused` if it has too many digits."""
+    """Return an integer, or raise `_Refused` for a text of more than `MAX_DIGITS` characters."""
     if len(text) > MAX_DIGITS:
         raise _Refused(f"an integer has more than {MAX_DIGITS} digits", text[:20])
     return int(text)
@@ -213,7 +213,7 @@ _SURROGATE_PAIRS = re.compile(
 
 
 def _check_depth(raw: str) -> None:
-    """Raise `MalformedArguments` if a text nests lists and objects too deeply."""
+    """Raise `MalformedArguments` if a text nests lists and objects more than `MAX_DEPTH` levels deep."""
     depth = 0
     for position, character in _outside_strings(raw, r"[\[\]{}]"):
         depth += 1 if character in "[{" else -1

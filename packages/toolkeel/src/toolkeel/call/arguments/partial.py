@@ -268,7 +268,7 @@ class PartialArguments:
         return "", len(text)
 
     def _open(self, made: dict[str, object] | list[object], at: int) -> int:
-        """Store and enter a new list or object; fail if too deep. Return the next position."""
+        """Store and enter a new list or object; fail if it is in `MAX_DEPTH` others. Return the next position."""
         if len(self._stack) >= MAX_DEPTH:
             return self._fail("too deep")
         self._put(made)
@@ -314,7 +314,7 @@ _IN_TEXT: Final[tuple[_State, ...]] = (
 
 
 def _leaf(token: str) -> object:
-    """Return the value of a number or a literal; `OPEN` for any other token, and a number that is too long or infinite."""
+    """Return the value of a number or a literal; `OPEN` for any other token, and a number beyond `MAX_DIGITS` or infinite."""
     if token in _WORDS:
         return _WORDS[token]
     found = _NUMBER.fullmatch(token)

@@ -79,7 +79,7 @@ def _has_so_many_keys(text: str, keys: int) -> bool:
 
 
 def overflows(text: str) -> bool:
-    """Return True if a number in the text might be too large for a float.
+    """Return True if a number in the text might become an infinite float; words in strings may count.
 
     >>> overflows('{"x": 1e400}'), overflows('{"x": 1.5e10}')
     (True, False)

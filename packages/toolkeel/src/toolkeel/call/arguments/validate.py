@@ -72,7 +72,7 @@ FREEFORM = "custom"
 
 
 def _freeform_text(text: str, tool: AnyTool) -> str:
-    """Return a freeform text as the value of the tool's one text parameter; as it is without one."""
+    """Return JSON that has a freeform text as the tool's one text parameter; the text itself if there is no such parameter."""
     name = text_parameter_of(tool.parameters)
     return object_to_text({name: text}) if name else text
 

@@ -33,7 +33,9 @@ class WrongPlaces:
 
 
 def find_wrong_places(tool: AnyTool, text: str, value: dict[str, object]) -> WrongPlaces | None:
-    """Return where large arguments break the advertised schema; None if all may have to be coerced.
+    """Return where arguments of more than `LARGE` characters break the advertised schema.
+
+    None if they are shorter, or if that is unknown: then all of them may have to be coerced.
 
     Args:
         tool: The tool.

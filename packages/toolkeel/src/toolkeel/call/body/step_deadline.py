@@ -149,7 +149,7 @@ class StepClock(Stopper):
             self.cancels.close()
 
     def error(self, work: WorkState) -> Exception:
-        """Return the error of a step that took too long; `work` is what became of its work."""
+        """Return the error of a step that took more than its seconds; `work` is what became of its work."""
         return self._late(self._seconds, work)
 
     def finish(self, began: float) -> None:

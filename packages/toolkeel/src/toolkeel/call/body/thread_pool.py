@@ -226,7 +226,7 @@ class ThreadPool:
             del job  # and with it the body's arguments and result
 
     def _next(self) -> Job | None:
-        """Return the next job, or None if this thread was idle for long and ends; it is then counted no more.
+        """Return the next job, or None if this thread was idle for `idle` seconds and ends; it is then counted no more.
 
         Rarely the queue waits forever instead: its time left goes below zero when another thread takes the item
         for which it woke. Such a thread is as free as before, and leaves later.

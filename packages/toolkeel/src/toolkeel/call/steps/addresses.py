@@ -142,7 +142,7 @@ def find_addressees(text: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Return a text as it is read: without invisible characters, other forms of letters, and ``%40``."""
+    """Return a text without invisible characters, in plain letters (NFKC); one with ``%40`` is followed by its decoded form."""
     if not text.isascii():
         visible = (char for char in text if unicodedata.category(char) != "Cf")
         text = unicodedata.normalize("NFKC", "".join(visible))

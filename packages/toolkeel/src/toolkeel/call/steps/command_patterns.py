@@ -112,7 +112,7 @@ def may_mention(pattern: str, command: str) -> bool:
 
 
 def _matches_end(pattern: str, parts: Sequence[str]) -> bool:
-    """Return True if a pattern matches the last words of a line, however many."""
+    """Return True if a pattern matches any number, at least one, of the last words of a line."""
     for start in range(len(parts)):
         end = " ".join(parts[start:])
         for each in (end, _FOLDERS.sub("", end)):

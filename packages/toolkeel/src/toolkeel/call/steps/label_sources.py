@@ -235,7 +235,10 @@ def restore_labels(run: RunContext, messages: Iterable[Message], tools: Iterable
 def _undetailed(
     results: Iterable[ToolMessage], tools: Iterable[AnyTool], run: RunContext
 ) -> list[Source]:
-    """Return the sources of results whose details do not say what was read."""
+    """Return the sources of the tools of successful results that the run's taint does not have yet.
+
+    Results whose details say `UNREAD` are left out.
+    """
     told = (each for each in results if not (each.failed or each.details.get(UNREAD)))
     read = {message.name for message in told}
     sources = run.taint.sources if run.taint is not None else ()

@@ -259,7 +259,7 @@ def is_named(value: str, heard: Sequence[TrustedText]) -> bool:
 
 
 def _is_short(wanted: str) -> bool:
-    """Return True if a name is too short, or a bare number, to count wherever it is mentioned."""
+    """Return True if a name is shorter than `SHORTEST`, or a bare number, and does not count wherever it is mentioned."""
     return len(wanted) < SHORTEST or bool(_NUMBER.fullmatch(wanted.lstrip("#")))
 
 

@@ -312,7 +312,7 @@ def _inner(child: Schema, keys: Location, place: SchemaPlace, run: Conversion) -
 
 
 def _is_leaf(node: Node) -> bool:
-    """Return True if no rule applies to a node: a scalar with few keywords, as most nodes are."""
+    """Return True if no rule applies to a node: a scalar with keywords of `_LEAF` alone, as most nodes are."""
     kind = node.get("type")
     return isinstance(kind, str) and kind in _SCALARS and _LEAF.issuperset(node)
 

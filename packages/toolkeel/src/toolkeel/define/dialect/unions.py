@@ -142,7 +142,7 @@ def follow_reference(
 def rewrite_all_of(
     node: Node, place: SchemaPlace, run: Conversion
 ) -> tuple[Node, SchemaPlace] | None:
-    """Return a schema with ``allOf`` merged into it, and its place; None without one, or if it is accepted."""
+    """Return a schema with ``allOf`` merged into it, and its place; None without ``allOf``, or if that is accepted."""
     if "allOf" not in node or run.dialect.takes("allOf"):
         return None
     return merge_all_of(node, place, run)
@@ -174,7 +174,7 @@ def merge_all_of(node: Node, place: SchemaPlace, run: Conversion) -> tuple[Node,
 def rewrite_one_of(
     node: Node, place: SchemaPlace, run: Conversion
 ) -> tuple[Node, SchemaPlace] | None:
-    """Return ``oneOf`` as ``anyOf``, and the place; None without one, or if it is accepted.
+    """Return ``oneOf`` as ``anyOf``, and the place; None without ``oneOf``, or if that is accepted.
 
     Both are equal if no value fits two branches; else the difference is reported as a loss. Beside
     ``anyOf``, ``oneOf`` is dropped, which is a loss, too.

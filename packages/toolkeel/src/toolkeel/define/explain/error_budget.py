@@ -59,13 +59,14 @@ class BoundedValidator:
                 ) from error
 
     def runs_before_pydantic(self, size: int) -> bool:
-        """Return True if a text of this many characters is judged here first."""
+        """Return True if a text of `size` characters is judged here before pydantic sees it."""
         return self.judges_all or self.is_recursive or size > (LARGE if self.is_wide else LONG)
 
     def refuses(self, text: str | bytes, value: object) -> bool:
-        """Return True if a large or deep value surely does not fit, for which pydantic would take too long.
+        """Return True if a value that pydantic may take long to refuse does not fit.
 
-        False for any other value, without a check, unless `judges_all`.
+        Only texts of more than `LARGE` characters or `SHALLOW` brackets are judged, all if
+        `judges_all`; False for any other, without a check.
 
         Args:
             text: As it was sent.

@@ -109,7 +109,7 @@ class Mismatches:
         return self._all(value)
 
     def _all(self, value: object) -> list[FieldError]:
-        """Return one error for each failed field of a value without long lists.
+        """Return one error for each of the first `_MOST` failed fields of a value without long lists.
 
         A value that is no JSON, or nested too deeply, gives one error at its root.
         """

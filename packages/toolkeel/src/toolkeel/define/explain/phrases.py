@@ -43,7 +43,7 @@ def describe_type(schema: object, root: Schema | None = None) -> str:
 
 
 def _phrase(schema: object, root: Schema, depth: int) -> str:
-    """Describe a schema's values in words: "no value at all" for False, "any value" for one nested too deeply."""
+    """Describe a schema's values in words: "no value at all" for False, "any value" below `_DEEPEST` levels."""
     if not isinstance(schema, (dict, Mapping)):  # `dict` first: an abstract class is slow
         return "no value at all" if schema is False else "any value"
     if depth > _DEEPEST:
@@ -71,7 +71,7 @@ def join_phrases(alternatives: Sequence[Schema], root: Schema, depth: int = 1) -
 
 
 def _by_tag(alternatives: Sequence[Schema]) -> str | None:
-    """Describe many objects by the key whose value tells them apart; None if there is none."""
+    """Describe objects by the first key that has a constant in each of their schemas; None if there is none."""
     for name in required_of(alternatives[0]):
         parts = [
             properties_of(each).get(name) for each in alternatives if name in required_of(each)

@@ -99,13 +99,13 @@ def is_too_deep(schema: Mapping[str, object]) -> bool:
 
 
 def check_work(schema: Schema | bool) -> str:
-    """Raise if a schema costs too much to check, by its branches and the schemas of one value.
+    """Raise if a schema has more than `MAX_ALTERNATIVES` branches, or checks one value against more than `MAX_WORK` schemas.
 
     Returns:
         A reference whose target is unknown; empty if there is none.
 
     Raises:
-        DefinitionError: the schema would cost too much.
+        DefinitionError: the schema would cost too much, or its references form too long a chain.
     """
     if isinstance(schema, bool):
         return ""

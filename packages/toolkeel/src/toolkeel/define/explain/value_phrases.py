@@ -58,7 +58,7 @@ _SHOWN = 36
 
 
 def _described_keys(value: Mapping[object, object]) -> str:
-    """Describe an object by its first keys; a large one by the number of its keys."""
+    """Describe an object by its first `MAX_KEYS` keys, or if that has more than 80 characters by their number."""
     if not value:
         return "an empty object"
     text = f"an object with {quote_names([str(key)[:20] for key in list(value)[:MAX_KEYS]])}"
@@ -66,7 +66,7 @@ def _described_keys(value: Mapping[object, object]) -> str:
 
 
 def _digits(value: int) -> str:
-    """Return an integer as text, a very large one as a power of ten."""
+    """Return an integer as text, one of more than 128 bits as a power of ten."""
     if value.bit_length() <= 128:
         return str(value)
     return f"about {'-' if value < 0 else ''}10^{int(value.bit_length() * 0.30103)}"
@@ -78,7 +78,7 @@ def cut_json(value: object) -> str:
 
 
 def short_json(value: object) -> str:
-    """Return a value as JSON text, or a description if that is long.
+    """Return a value as JSON text, or a description if that has more than 60 characters.
 
     >>> short_json("5"), short_json(True)
     ('"5"', 'true')

@@ -85,6 +85,6 @@ def _class_extra(schema: Any) -> Any:
 
 
 def _statements(part: Schema) -> Iterator[tuple[str, str]]:
-    """Yield each restricting keyword and a text for it; the value of plain ones is part of the text."""
+    """Yield each restricting keyword and a text for it: ``key=value``, or the key alone if it has subschemas."""
     for key in part.keys() & _RESTRICTING:
         yield key, key if key in WITH_SUBSCHEMAS else f"{key}={part[key]!r}"

@@ -18,7 +18,7 @@ _MAX_ENUM = 300
 
 
 def is_plain(schema: object) -> bool:
-    """Return True if a schema surely compiles: small, with simple keywords of the right kind.
+    """Return True if a schema surely compiles: at most `MAX_LEVELS` deep and `MAX_SCHEMAS` wide, with plain keywords.
 
     >>> is_plain({"type": "object", "properties": {"n": {"type": "integer", "minimum": 0}}})
     True
@@ -54,7 +54,7 @@ _DIALECT = re.compile(r"https?://json-schema\.org/(?:draft-0[67]|draft/20(?:19-0
 
 
 def _is_plain_alone(schema: object) -> bool:
-    """Return True if a schema's own keywords are simple; schemas inside it are not checked."""
+    """Return True if each of a schema's own keywords passes its check in `_CHECKS`; schemas inside it are not checked."""
     if not isinstance(schema, dict):
         return isinstance(schema, bool)
     return all(key in _CHECKS and _CHECKS[key](value) for key, value in schema.items())
@@ -82,12 +82,12 @@ def _is_type(value: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    """Return True if a value is a number of moderate size."""
+    """Return True if a value is a number of less than 1e15, and no boolean."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15
 
 
 def _is_count(value: object) -> bool:
-    """Return True if a value is a non-negative integer of moderate size."""
+    """Return True if a value is an integer from 0 to below 10**9, and no boolean."""
     return type(value) is int and 0 <= value < 10**9
 
 
@@ -101,7 +101,7 @@ def _is_names(value: object) -> bool:
 
 
 def _is_short_enum(value: object) -> bool:
-    """Return True if a value is a short list of distinct texts and integers."""
+    """Return True if a value is a list of 1 to `_MAX_ENUM` distinct texts and integers."""
     return isinstance(value, list) and 0 < len(value) <= _MAX_ENUM and all(
         isinstance(each, str | int) for each in value
     ) and len(set(map(repr, value))) == len(value)  # fmt: skip

@@ -230,7 +230,7 @@ def _close_enum(core: Core) -> Core | None:
 
 
 def _needs_types(options: list[Any]) -> bool:
-    """Return True if a choice has numbers, which are equal to values of other types."""
+    """Return True if a choice is of plain values, with numbers among them: these equal values of other types."""
     plain = all(not isinstance(each, Enum) and isinstance(each, _PLAIN) for each in options)
     return plain and any(isinstance(each, int | float) for each in options)
 

@@ -41,7 +41,7 @@ Call = TypeVar("Call")
 
 
 def limit_concurrency(ask: Callable[..., Awaitable[Any]], many: int, refusal: object) -> Any:
-    """Wrap a callback to return the refusal while too many calls of it are pending.
+    """Wrap a callback to return the refusal, without a call, while `many` calls of it are pending.
 
     >>> import asyncio
     >>> asyncio.run(limit_concurrency(asyncio.sleep, 0, "refused")(1))
@@ -50,7 +50,7 @@ def limit_concurrency(ask: Callable[..., Awaitable[Any]], many: int, refusal: ob
     waiting = 0
 
     async def asked(*args: object, **kwargs: object) -> Any:
-        """Call the callback, or return the refusal if too many calls are pending."""
+        """Call the callback, or return the refusal if `many` calls are pending."""
         nonlocal waiting
         if waiting >= many:
             return refusal
@@ -145,7 +145,7 @@ class Elicitation:
 
     @property
     def defaults(self) -> dict[str, object]:
-        """The server's defaults by field, None for a required field without one; other fields are absent."""
+        """The server's defaults by field, None for a required field without default; other fields are absent."""
         properties = self.schema.get("properties")
         fields = properties if isinstance(properties, Mapping) else {}
         required = self.schema.get("required")

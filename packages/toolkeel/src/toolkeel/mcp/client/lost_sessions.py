@@ -78,7 +78,7 @@ def session_error(content: bytes, request: bytes) -> int | None:
 
 
 def _error_text(body: object) -> str:
-    """Return the message in a JSON error of JSON-RPC or a web framework, a text as it is; "" without one."""
+    """Return the message in a JSON error of JSON-RPC or a web framework, a text as it is; "" if it has no message."""
     for key in ("error", "message", "detail"):
         if isinstance(body, dict) and key in body:
             return _error_text(body[key])
@@ -95,7 +95,7 @@ def _id_of(request: bytes) -> object:
 
 
 def is_closed(error: BaseException | None) -> bool:
-    """Return True if the error says that a server closed the connection instead of answering; False without one."""
+    """Return True if the error says that a server closed the connection instead of answering; False for None."""
     return isinstance(error, MCPError) and error.code == CONNECTION_CLOSED
 
 

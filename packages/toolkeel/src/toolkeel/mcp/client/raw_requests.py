@@ -90,7 +90,7 @@ class RawRequests:
         timeout: float,
         progressed: Progressed | None = None,
     ) -> dict[str, Any]:
-        """Send a request and return its result; if it takes too long or is cancelled, cancel it at the server.
+        """Send a request and return its result; if it takes more than `timeout` or is cancelled, cancel it at the server.
 
         Args:
             method: Method of the protocol.
@@ -143,7 +143,7 @@ class RawRequests:
                 raise MCPError(types.CONNECTION_CLOSED, _CLOSED) from None
 
     def _expire(self, id: int, method: str) -> None:
-        """Fail a request that took too long, and cancel it at the server."""
+        """Fail a pending request as timed out, and cancel it at the server."""
         message = f"Request {method!r} timed out"
         self._cancel(id, "timed out")
         _fail(self._waiting[id], types.ErrorData(code=types.REQUEST_TIMEOUT, message=message))

@@ -292,7 +292,7 @@ def _file(contents: types.TextResourceContents | types.BlobResourceContents) -> 
 
 
 async def _clean_instructions(instructions: str) -> str:
-    """Return instructions without hidden characters, cut to the limit."""
+    """Return instructions without hidden characters, cut to `MAX_INSTRUCTIONS`."""
     return remove_hidden(instructions)[0][:MAX_INSTRUCTIONS]
 
 

@@ -210,7 +210,11 @@ async def _write(
     outgoing: MemoryObjectReceiveStream[SessionMessage],
     incoming: MemoryObjectSendStream[Incoming],
 ) -> None:
-    """Write outgoing messages to the server, and refuse a probe that it ignores; close `incoming` if the pipe breaks."""
+    """Write outgoing messages to the server until they end; close `incoming` if the pipe breaks.
+
+    The first ``server/discover`` gets an error as its answer after `PROBE_SECONDS`, for older servers that
+    ignore it.
+    """
     stdin = server.process.stdin
     assert stdin is not None
     refusal: asyncio.Task[None] | None = None

@@ -71,7 +71,7 @@ class BoundedConnection(H11Protocol):
     _is_aborted = False
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
-        """Start the request timer; with too many connections, abort one.
+        """Start the request timer; with more than `MAX_CONNECTIONS`, abort one.
 
         Others that are idle go first, those without any request before the longest idle; if all others are
         busy, this one is aborted.

@@ -103,7 +103,7 @@ class Exchange:
         self._keys: set[str] = set()
 
     async def ask(self, key: str, question: types.InputRequest, kind: type[Answer]) -> Answer:
-        """Ask the client, and return its answer, over as many requests as that takes.
+        """Ask the client, in as many rounds as that takes, and return its answer.
 
         Args:
             key: Name of the question, made unique within the call.

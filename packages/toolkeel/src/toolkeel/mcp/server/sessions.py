@@ -88,7 +88,7 @@ class Sessions:
     async def subscribe(
         self, request: Request, params: types.SubscribeRequestParams
     ) -> types.EmptyResult:
-        """Handle ``resources/subscribe``: add the URI to the session's; raise MCPError if there are too many."""
+        """Handle ``resources/subscribe``: add the URI to the session's; raise as `limit_subscriptions`."""
         uris = self._session_of(request).subscribed
         limit_subscriptions({*uris, params.uri})
         uris.add(params.uri)
@@ -195,7 +195,7 @@ class Sessions:
 
 
 def limit_subscriptions(uris: Collection[str]) -> None:
-    """Raise if a client subscribes to too many URIs.
+    """Raise if a client subscribes to more URIs than `MAX_SUBSCRIPTIONS`.
 
     Raises:
         MCPError: There are more than `MAX_SUBSCRIPTIONS`.

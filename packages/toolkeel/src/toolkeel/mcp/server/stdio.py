@@ -117,7 +117,7 @@ class _StdoutWriter:
                 await asyncio.to_thread(self._write_all, line)
 
     def _has_room(self) -> bool:
-        """Return True if a short write would not block."""
+        """Return True if a short write would not block; always False on Windows."""
         if sys.platform == "win32":
             return False
         return bool(select.select((), (self._descriptor,), (), 0)[1])

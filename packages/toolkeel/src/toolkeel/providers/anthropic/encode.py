@@ -280,7 +280,7 @@ class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
         return {"type": "thinking", "thinking": text, "signature": signature}
 
     def media_blocks(self, block: Image | Audio | File) -> list[Json]:
-        """Encode a picture or a PDF; a text for a picture that is too large, no blocks for anything else."""
+        """Encode a picture or a PDF; a text for a picture of more than `MAX_IMAGE` bytes as base64, no blocks for anything else."""
         url = getattr(block, "url", "")
         source = (
             {"type": "url", "url": url} if url else _encode_base64(block.data, block.media_type)

@@ -187,7 +187,7 @@ def _describe_moment(language: Language, fields: Mapping[str, object]) -> str:
 
 
 def _describe_fields(language: Language, call: FinishedCall, value: Mapping[str, object]) -> str:
-    """Describe a result's first eight fields in a sentence; a large one by its size."""
+    """Describe a result by its first eight fields, and the number of further ones, in a sentence."""
     colon, comma = ("：", "，") if language == "zh" else (": ", ", ")
     shown = [
         f"{key}{colon}{_describe_item(language, item)}" for key, item in list(value.items())[:8]
@@ -202,7 +202,7 @@ def _describe_fields(language: Language, call: FinishedCall, value: Mapping[str,
 
 
 def _describe_item(language: Language, item: object) -> str:
-    """Return one value as text; a large object or list only by its size."""
+    """Return one value as text: a long string shortened, an object or list of more than 120 characters as its size."""
     if isinstance(item, str):
         return _shorten(item, 203)
     text = _dump_json(item)

@@ -77,7 +77,7 @@ def _trim(text: str, run: list[tuple[int, int, bool]]) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Return True for a few words outside the lexicon, which may be a name in small letters."""
+    """Return True for one to three words outside the lexicon, which may be a name in small letters."""
     if len(text) > 40 or len(text.split()) > 3:
         return False
     if is_chinese(text):

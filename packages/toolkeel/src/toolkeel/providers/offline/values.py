@@ -117,7 +117,7 @@ def find_values(text: str) -> tuple[Value, ...]:
 
 
 def _claim(found: list[Value], value: Value) -> None:
-    """Append a value unless it overlaps an earlier one, is empty, or there are too many."""
+    """Append a value unless it overlaps an earlier one, is empty, or there are `_MOST` already."""
     spans = ((other.start, other.end) for other in found)
     if len(found) < _MOST and value.value != "" and not overlaps(value.start, value.end, spans):
         found.append(value)

@@ -308,7 +308,7 @@ class ChatEncoder(Encoder[ChatTarget]):
         yield wire
 
     def _split_calls(self, calls: list[Json]) -> list[Json]:
-        """Return as many calls as one message may have; store later messages with the others."""
+        """Return the calls of the first message, at most the server's `max_calls`; store messages with the others."""
         most = self._server.max_calls or len(calls)
         for start in range(most, len(calls), most):
             further: Json = {

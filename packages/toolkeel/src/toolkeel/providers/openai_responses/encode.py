@@ -340,7 +340,7 @@ def _encode_format(output: OutputFormat) -> Json:
 
 
 def _encode_choice(choice: str | None, tools: WireTools) -> object:
-    """Encode the tool choice: a word unchanged, a name as a tool, or raise `SetupError` without it."""
+    """Encode the tool choice: a word unchanged, a name as a tool; raise `SetupError` if there is no such tool."""
     if choice in (None, "auto", "none", "required"):
         return choice
     native = tools.natives.get(choice)

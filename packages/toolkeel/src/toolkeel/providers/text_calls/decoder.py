@@ -196,7 +196,7 @@ class TextCalls:
         return _UNCERTAIN if not is_final and None in (listed, json) else None
 
     def _is_after_sentence(self) -> bool:
-        """Return True at the start of the reply, and after one short line or sentence."""
+        """Return True at the start of the reply, and after one line or sentence of less than `_LONGEST_SENTENCE` characters."""
         prose = self._prose.strip()
         ended = self._is_line_start or prose[-1:] in _SENTENCE_ENDS
         return not prose or (ended and "\n" not in prose and len(prose) < _LONGEST_SENTENCE)
@@ -375,7 +375,7 @@ def _may_end(rest: str, others: Sequence[str] = ()) -> bool:
 
 
 def _certain_length(text: str) -> int:
-    """Return how much of `text` is certainly before any marker."""
+    """Return the length of `text` up to what may be the start of a marker at its end; its whole length if nothing is."""
     for match in _START.finditer(text, max(0, len(text) - _LONGEST)):
         rest = text[match.start() :]
         if any(one.startswith(rest) for one in _MARKS):

@@ -154,7 +154,7 @@ class EncodedTranscripts:
         return known
 
     def _is_full(self) -> bool:
-        """Return True if too many transcripts, or too many bytes, are cached."""
+        """Return True if `MAX_TRANSCRIPTS`, or more than `MAX_BYTES`, are cached."""
         if len(self._known) >= MAX_TRANSCRIPTS:
             return True
         return sum(len(known.buffer) for known in self._known) > MAX_BYTES
