@@ -52,6 +52,11 @@ def modernize(annotation: object) -> Any:
         return modernize(args[0])
     if not args or origin is Literal or not any(_has_old_parts(arg) for arg in args):
         return annotation
+    return _subscribe(origin, args)
+
+
+def _subscribe(origin: Any, args: tuple[Any, ...]) -> Any:
+    """Return an annotation of an origin and its modernized arguments."""
     if origin is types.UnionType:
         return typing.Union[tuple(modernize(arg) for arg in args)]  # noqa: UP007
     if origin is Annotated:
