@@ -8,13 +8,16 @@ import os
 import re
 import secrets
 import signal
+import subprocess
 import sys
 from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import settings
 
+from tests import warm
 from tests.shared import NOT_RUN, ROOT, TESTS
+from tests.waiting import until_sync
 from toolkeel._common import redact_secrets
 from toolkeel._common.redact_secrets import Redactor
 
@@ -58,6 +61,22 @@ def _what_is_noted_for_the_user_is_noted_elsewhere(
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TOOLKEEL_DATA", str(tmp_path_factory.mktemp("data")))
         yield
+
+
+@pytest.fixture(scope="session")
+def warm_python() -> Iterator[None]:
+    """What begins with ``WARM`` begins in a fork of one process, which ends with the tests."""
+    if not hasattr(os, "pidfd_open"):
+        yield
+        return
+    words = [sys.executable, "-P", warm.__file__, "wait", warm.ADDRESS]
+    with subprocess.Popen(
+        words, stdin=-1, stdout=subprocess.DEVNULL, start_new_session=True
+    ) as one:
+        until_sync(lambda: os.path.exists(warm.ADDRESS) or one.poll() is not None, 120)
+        yield
+        assert one.stdin
+        one.stdin.close()
 
 
 @pytest.fixture(autouse=True)

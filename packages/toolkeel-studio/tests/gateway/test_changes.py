@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -17,6 +16,7 @@ from mcp.shared.exceptions import MCPError
 from tests.gateway.behind import client_of, config
 from tests.gateway.test_gateway import text
 from tests.waiting import run, until
+from tests.warm import WARM
 from toolkeel import Rules, SetupError
 from toolkeel._records.tickets import Ticket
 from toolkeel_studio.gateway import changes
@@ -51,7 +51,7 @@ for line in sys.stdin:
     if "id" in said:
         print(json.dumps({"jsonrpc": "2.0", "id": said["id"], "result": result}), flush=True)
 """
-LEVELLED_SERVER = [sys.executable, "-c", LEVELLED]
+LEVELLED_SERVER = [*WARM, "-c", LEVELLED]
 
 
 async def want(client: Client, level: str) -> None:

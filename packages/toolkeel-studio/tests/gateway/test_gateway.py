@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from mcp.shared.exceptions import MCPError
 from tests.gateway.behind import client_of, config
 from tests.mcp.authorizing import agreeing, authorized
 from tests.waiting import until
+from tests.warm import WARM
 from toolkeel import Rules, SetupError
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.mcp.client import MCPServer, OAuth
@@ -226,7 +226,7 @@ def test_instructions_of_all_servers_are_joined_and_a_rule_about_nothing_is_told
     monkeypatch.setattr(
         "toolkeel_studio.gateway.upstream_pool.CONNECT_LIST_SECONDS", 60.0
     )  # a busy machine starts slowly
-    servers = [config(name, [sys.executable, "-c", TALKATIVE]) for name in ("a", "b")]
+    servers = [config(name, [*WARM, "-c", TALKATIVE]) for name in ("a", "b")]
     policy = Policy(
         Rules(deny=["a__two", "*__one(x=y)"]),
         {"ada": Rules(ask=["git__*"])},
@@ -416,7 +416,7 @@ def test_results_of_tools_that_only_read_are_kept_until_something_is_written(
     era: str, tmp_path: Path
 ) -> None:
     policy = Policy(cache={"docs__*": 60.0}, taint={"stranger": ["docs__look"]})
-    server = config("docs", [sys.executable, "-c", READER])
+    server = config("docs", [*WARM, "-c", READER])
     gateway = Gateway([server], policy, audit=AuditFile(tmp_path / "audit"))
 
     async def use() -> list[str]:
@@ -495,7 +495,7 @@ asyncio.run(main())
 
 def test_a_call_whose_server_has_asked_is_judged_again_when_it_goes_on() -> None:
     policy = Policy(taint={"private": ["s__read"], "outward": ["s__ask"]})
-    gateway = Gateway([config("s", [sys.executable, "-c", STATEFUL])], policy)
+    gateway = Gateway([config("s", [*WARM, "-c", STATEFUL])], policy)
 
     async def use() -> list[Any]:
         found = []
@@ -563,7 +563,7 @@ def test_a_definition_that_another_program_pinned_while_a_person_was_asked_count
 
 
 def test_what_one_server_gave_is_not_given_as_that_of_another_with_its_name() -> None:
-    words = (sys.executable, "-c", READER)
+    words = (*WARM, "-c", READER)
     gateway = Gateway([config("docs", words)], Policy(cache={"docs__*": 60.0}))
 
     async def use() -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 
 from tests.gateway.behind import client_of, config
 from tests.mcp.serving import deprecations
+from tests.warm import WARM
 from toolkeel_studio.gateway.gateway import Gateway
 
 pytestmark = deprecations
@@ -50,8 +50,7 @@ def test_pages_of_two_servers_lead_to_their_own(tmp_path: Path, older: bool) -> 
 
     async def use() -> None:
         servers = [
-            dataclasses.replace(config(name, [sys.executable, str(file)]), is_legacy=older)
-            for name in "ab"
+            dataclasses.replace(config(name, [*WARM, str(file)]), is_legacy=older) for name in "ab"
         ]
         async with client_of(Gateway(servers)) as client:
             tools = {each.name: each.meta for each in (await client.list_tools()).tools}

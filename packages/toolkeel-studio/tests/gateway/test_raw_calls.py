@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from mcp.shared.exceptions import MCPError
 
 from tests.mcp.peers import OLD_PEER, PEER
 from tests.waiting import run, until
+from tests.warm import WARM
 from toolkeel_studio.gateway.raw_calls import RawCalls, _line
 
 ERAS = pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
@@ -55,7 +55,7 @@ open(sys.argv[2], "w").write(str(taken[0]))
 async def behind(folder: Path, era: str, **options: Any) -> AsyncIterator[Client]:
     """A client of the SDK, and a gateway that is a process of its own."""
     words = ["-c", PROGRAM, json.dumps([list(PEER), list(OLD_PEER)]), str(folder / "taken")]
-    started = StdioServerParameters(command=sys.executable, args=words)
+    started = StdioServerParameters(command=WARM[0], args=[*WARM[1:], *words])
     async with Client(started, mode=era, **options) as client:  # type: ignore[arg-type]
         await client.list_tools()
         yield client

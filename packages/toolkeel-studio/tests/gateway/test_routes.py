@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from mcp.shared.exceptions import MCPError
 from tests.gateway.behind import PROGRAM, client_of, config
 from tests.mcp.serving import deprecations
 from tests.waiting import until
+from tests.warm import WARM
 from toolkeel._records.tickets import Ticket
 from toolkeel_studio.gateway.gateway import Gateway
 from toolkeel_studio.gateway.policy import Policy
@@ -29,7 +29,7 @@ ERAS = pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
 def command(tmp_path: Path) -> list[str]:
     file = tmp_path / "content_server.py"
     file.write_text(PROGRAM, "utf-8")
-    return [sys.executable, str(file)]
+    return [*WARM, str(file)]
 
 
 @pytest.mark.parametrize("way", ["resource", "prompt", "none"])

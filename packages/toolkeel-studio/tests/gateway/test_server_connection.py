@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from contextvars import Context, copy_context
 from time import monotonic
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 
 from tests.gateway.behind import Asked, client_of, config
 from tests.waiting import run, until
+from tests.warm import WARM
 from toolkeel.mcp.client import elicitation
 from toolkeel.mcp.client.elicitation import limit_concurrency
 from toolkeel.mcp.server.sessions import Sessions
@@ -203,7 +203,7 @@ def test_a_question_to_the_model_names_resources_as_clients_know_them(
         return types.CreateMessageResult(role="assistant", content=said, model="m")
 
     async def use() -> None:
-        command = [sys.executable, "-c", SAMPLES, server_era]
+        command = [*WARM, "-c", SAMPLES, server_era]
         gateway = Gateway([config("a", command), config("b", command)])
         tools = types.SamplingCapability(tools=types.SamplingToolsCapability())
         options: Any = {"sampling_callback": answer, "sampling_capabilities": tools}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 
@@ -14,6 +13,7 @@ from tests.gateway.behind import client_of, config
 from tests.gateway.test_gateway import READER, text
 from tests.sessions.postgres_server import serving
 from tests.waiting import run, until
+from tests.warm import WARM
 from toolkeel import Rules
 from toolkeel.sessions import ApprovalQueue, KeyValueStore
 from toolkeel_studio.gateway.gateway import Gateway
@@ -39,7 +39,7 @@ def stores() -> Iterator[list[KeyValueStore]]:
 
 
 def test_two_gateways_count_keep_and_ask_together(stores: list[KeyValueStore]) -> None:
-    docs = config("docs", [sys.executable, "-c", READER])
+    docs = config("docs", [*WARM, "-c", READER])
     made = [
         Gateway([docs, config("new")], POLICY, shared=store, approver=ApprovalQueue(store))
         for store in stores[:2]

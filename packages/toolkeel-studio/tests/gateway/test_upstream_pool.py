@@ -154,6 +154,7 @@ def test_a_gateway_that_names_itself_is_refused_where_it_would_start_itself(
 
 OF_ITSELF = """
 import asyncio, os, sys
+from toolkeel import SetupError
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.server.stdio import claim_stdout, serve_stdio
 from toolkeel_studio.gateway.gateway import Gateway
@@ -161,9 +162,13 @@ from toolkeel_studio.gateway.gateway import Gateway
 claim_stdout()
 itself = ServerConfig("itself", command=(sys.executable, *sys.orig_argv[1:]),
                       env={"PYTHONPATH": os.environ["PYTHONPATH"]})
-gateway = Gateway([itself])
-with open(sys.argv[1], "a") as serving:
-    serving.write("serving\\n")
+with open(sys.argv[1], "a") as told:
+    try:
+        gateway = Gateway([itself])
+    except SetupError:
+        told.write("refused\\n")
+        raise
+    told.write("serving\\n")
 asyncio.run(serve_stdio(gateway))
 """
 
@@ -171,16 +176,19 @@ asyncio.run(serve_stdio(gateway))
 def test_a_gateway_of_itself_does_not_serve_within_itself_and_costs_no_other_server(
     tmp_path: Path,
 ) -> None:
-    program, serving = tmp_path / "program.py", tmp_path / "serving"
+    program, told = tmp_path / "program.py", tmp_path / "told"
     program.write_text(OF_ITSELF)
-    command = [sys.executable, str(program), str(serving)]
+    told.touch()
+    command = [sys.executable, str(program), str(told)]
     env = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     itself = ServerConfig("itself", command=tuple(command), env=env)
     gateway = Gateway([itself, config("new")])
 
     async def use() -> str:
         async with client_of(gateway) as client:
-            return text(await client.call_tool("new__echo", {"text": "x"}))
+            said = text(await client.call_tool("new__echo", {"text": "x"}))
+            await until(lambda: "refused" in told.read_text())  # the one that the first one started
+            return said
 
     assert asyncio.run(use()) == "x"
-    assert serving.read_text().splitlines() == ["serving"]  # the one it started was refused
+    assert told.read_text().splitlines() == ["serving", "refused"]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests.waiting import until_sync
+from tests.warm import WARM
 
-PEER = [sys.executable, str(Path(__file__).with_name("peer.py"))]
-SSE_PEER = [sys.executable, str(Path(__file__).with_name("sse_peer.py"))]
+PEER = [*WARM, str(Path(__file__).with_name("peer.py"))]
+SSE_PEER = [*WARM, str(Path(__file__).with_name("sse_peer.py"))]
 OLD_PEER = [*PEER, "legacy"]
 
 

@@ -73,7 +73,7 @@ def test_a_server_is_added_looked_at_called_approved_and_removed(say: Say, tmp_p
 def test_what_a_server_changed_since_is_shown_and_fails_the_command(
     say: Say, tmp_path: Path
 ) -> None:
-    peer = Path(PEER[1]).read_text("utf-8")
+    peer = Path(PEER[-1]).read_text("utf-8")
     server = tmp_path / "server.py"
     server.write_text(peer, "utf-8")
     say("mcp", "add", "peer", "--", PEER[0], str(server))
