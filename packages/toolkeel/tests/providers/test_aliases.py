@@ -274,8 +274,7 @@ def agent_at(server: Loopback, make: Callable[..., Any], stream: bool) -> Agent:
 
 
 @pytest.mark.usefixtures("aws")
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("way", [saved, in_session])
+@pytest.mark.parametrize(("way", "stream"), [(saved, True), (in_session, False)])
 @pytest.mark.parametrize("make", SAYS)
 def test_a_long_run_over_an_alias_sends_back_all_that_was_signed(
     make: Callable[..., Any], way: Callable[..., Any], stream: bool, tmp_path: Path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -152,27 +153,23 @@ ANYTHING: Any = st.recursive(
 """Any JSON at all, most of it made of words that wires have."""
 
 
-@pytest.mark.parametrize("wire", SAYING)
+DOORS = [import_module(f"toolkeel.providers.{wire}") for wire in SAYING]
+
+
 @given(events=st.lists(ANYTHING, max_size=4))
-def test_whatever_a_server_sends_nothing_but_our_error_escapes(
-    wire: str, events: list[Any]
-) -> None:
-    door = import_module(f"toolkeel.providers.{wire}")
-    for read in (lambda: list(door.decode_stream(events)), lambda: [*map(door.decode, events)]):
-        try:
-            read()
-        except ModelError:
-            continue
+def test_whatever_a_server_sends_nothing_but_our_error_escapes(events: list[Any]) -> None:
+    for door in DOORS:
+        with suppress(ModelError):
+            list(door.decode_stream(events))
+        with suppress(ModelError):
+            list(map(door.decode, events))
 
 
-@pytest.mark.parametrize("wire", SAYING)
 @given(body=ANYTHING)
-def test_whatever_is_stored_is_read_or_refused_as_our_error(wire: str, body: Any) -> None:
-    try:
-        messages = import_module(f"toolkeel.providers.{wire}").decode_messages(body)
-    except ModelError:
-        return
-    assert isinstance(messages, list)
+def test_whatever_is_stored_is_read_or_refused_as_our_error(body: Any) -> None:
+    for door in DOORS:
+        with suppress(ModelError):
+            assert isinstance(door.decode_messages(body), list), door
 
 
 def test_a_reply_under_another_name_belongs_to_the_model_that_was_requested() -> None:

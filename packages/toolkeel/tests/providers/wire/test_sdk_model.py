@@ -266,8 +266,8 @@ def test_a_turn_enters_hardly_more_functions_than_its_http_client(
             await ask(model)
 
         # How often the loop looks for more of an answer is not the same each time.
-        least, alone = (min(calls(work) for _ in range(3)) for work in (turn, bare))
-        assert least <= alone * ROOM
+        alone = calls(bare)
+        assert any(calls(turn) <= alone * ROOM for _ in range(3))
 
 
 HEAD = {"content-type": "application/json", "authorization": "Bearer x"}
