@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, with_config
 from tests.define.calling import answered, called, taking
 from toolkeel import tool
 from toolkeel.define.reading.annotations import modernize
+from toolkeel.errors import DefinitionError
 
 
 class Base(typing.TypedDict):
@@ -178,3 +179,8 @@ def test_iterables_become_lists_wherever_they_stand(annotation: Any) -> None:
     ):
         assert modernize(wrap(Iterable[annotation])) == wrap(list[annotation])
     assert modernize(typing.Iterable) == list[Any]
+
+
+def test_a_tuple_within_a_tuple_is_refused_on_every_python() -> None:
+    with pytest.raises(DefinitionError, match=r"tuple\[str, ...\]"):
+        taking(tuple[int, *tuple[str, ...]])

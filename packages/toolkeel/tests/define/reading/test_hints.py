@@ -78,3 +78,23 @@ def test_an_annotation_only_type_checkers_see_is_refused_with_the_fix() -> None:
         def price(currency: str, amount: Decimal) -> str:
             """Price something."""
             return currency
+
+
+def test_a_method_of_the_class_it_takes_is_refused_with_what_works() -> None:
+    with pytest.raises(DefinitionError, match=r"tool\(object.method\)"):
+
+        class Place:
+            @tool
+            def near(self, other: Place) -> str:
+                """Compare."""
+                return "near"
+
+
+def test_an_annotation_that_is_no_expression_is_to_be_written_as_a_type() -> None:
+    def show(value: int) -> str:
+        """Show."""
+        return str(value)
+
+    show.__annotations__["value"] = "list["
+    with pytest.raises(DefinitionError, match=r"write it as a type$"):
+        tool(show)

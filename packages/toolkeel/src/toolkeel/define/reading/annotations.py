@@ -15,6 +15,7 @@ from typing import (
     NotRequired,
     Required,
     TypeVar,
+    Unpack,
     get_args,
     get_origin,
 )
@@ -34,7 +35,8 @@ def modernize(annotation: object) -> Any:
     """Replace annotations that pydantic reads too late or not at all.
 
     `typing.TypedDict` it cannot read before Python 3.12, and items of an `Iterable` it would check only
-    while the body reads them. Of `ReadOnly` it warns; arguments are made for one call.
+    while the body reads them. Of `ReadOnly` it warns; arguments are made for one call. A tuple within a
+    tuple (``*tuple[int, ...]``) it does not know.
 
     >>> from collections.abc import Iterable
     >>> modernize(Iterable[int])
@@ -50,6 +52,8 @@ def modernize(annotation: object) -> Any:
         return list[item]
     if origin is ReadOnly:
         return modernize(args[0])
+    if _is_unpacked(annotation):
+        return Unpack[origin[args]]
     if not args or origin is Literal or not any(_has_old_parts(arg) for arg in args):
         return annotation
     return _subscribe(origin, args)
@@ -156,12 +160,19 @@ def _is_old_typed_dict(annotation: object) -> bool:
     return is_typeddict(owner) and owner not in _made
 
 
+def _is_unpacked(annotation: object) -> bool:
+    """Return True for ``*tuple[int, ...]``, which pydantic takes for a tuple on Python 3.15."""
+    return getattr(annotation, "__unpacked__", False) is True
+
+
 def _has_old_parts(annotation: object) -> bool:
     """Return True if an annotation contains what `modernize` must replace."""
     origin = get_origin(annotation) or annotation
-    if origin is Iterable or origin is ReadOnly or _is_old_typed_dict(annotation):
+    if origin is Iterable or origin is ReadOnly or _is_unpacked(annotation):
         return True
-    return any(_has_old_parts(arg) for arg in get_args(annotation))
+    return _is_old_typed_dict(annotation) or any(
+        _has_old_parts(arg) for arg in get_args(annotation)
+    )
 
 
 def unpacked_item(title: str, name: str, inner: Any) -> object:

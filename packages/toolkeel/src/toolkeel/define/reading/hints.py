@@ -107,10 +107,9 @@ def function_hints(plain: Any, title: str, caller: FrameType | None) -> dict[str
     try:
         return typing.get_type_hints(plain, None, _locals(plain, caller), include_extras=True)
     except Exception as error:
-        name, text = _unresolved(annotations, error)
         raise DefinitionError(
-            f"{title}: the annotation of {name} cannot be resolved ({error}); "
-            f"import or define {text} before the tool, outside 'if TYPE_CHECKING'"
+            f"{title}: the annotation of {_unresolved(annotations, error)} cannot be resolved "
+            f"({error}); {_advice(plain, getattr(error, 'name', None))}"
         ) from error
 
 
@@ -138,11 +137,19 @@ def _closed_over(plain: Function) -> dict[str, object]:
     return names
 
 
-def _unresolved(annotations: Mapping[str, object], error: Exception) -> tuple[str, str]:
-    """Return which parameter an unresolvable name belongs to, in words, and the name in quotes."""
+def _unresolved(annotations: Mapping[str, object], error: Exception) -> str:
+    """Return which parameter an unresolvable name belongs to, in words."""
     name = getattr(error, "name", None) or str(error)
     for parameter, annotation in annotations.items():
         if str(name) in str(annotation):
-            where = "the result" if parameter == "return" else f"parameter {parameter!r}"
-            return where, repr(name)
-    return "a parameter", repr(name)
+            return "the result" if parameter == "return" else f"parameter {parameter!r}"
+    return "a parameter"
+
+
+def _advice(plain: object, name: str | None) -> str:
+    """Return what to do about a name in an annotation that is not defined, or about no name."""
+    if name is None:
+        return "write it as a type"
+    if [name] == getattr(plain, "__qualname__", "").split(".")[-2:-1]:
+        return f"{name} is not there yet while its body runs; make tools of an object's methods: tool(object.method)"
+    return f"import or define {name!r} before the tool, outside 'if TYPE_CHECKING'"
