@@ -1,7 +1,8 @@
 """Tools ready to use.
 
 Those of toolkeel-workspace (files, shell, web, search, code, computer, pictures) can be imported from
-here when it is installed; type checkers find them in `toolkeel_workspace`.
+here when it is installed; type checkers find them in `toolkeel_workspace`, and
+`Weather` in `toolkeel_studio.weather`.
 """
 
 from typing import TYPE_CHECKING

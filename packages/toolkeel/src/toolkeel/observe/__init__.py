@@ -9,6 +9,9 @@ opentelemetry_spans  OpenTelemetry spans and metrics of runs, from their events
 event_entries        lines of JSON as journal entries, for stats of runs without a session
 json_lines           every event as a line of JSON, for files and logs
 slow_listener        a listener in a thread of its own, which delays no run (what is left out: _common/unread_events)
+
+`watch` of toolkeel-studio can be imported from here when it is installed; type checkers find it in
+`toolkeel_studio.notebook`.
 """
 
 from typing import TYPE_CHECKING
