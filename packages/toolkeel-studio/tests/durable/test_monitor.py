@@ -34,6 +34,7 @@ def test_a_worker_tells_its_health_and_what_its_runs_came_to_at_an_address_and_i
         found = samples(httpx2.get(f"{url}/metrics").text)
         assert found["toolkeel_runs_in_progress"] == "1"
         assert found["toolkeel_runs_queued"] == "2"
+        assert found['toolkeel_runs_total{reason="failed"}'] == "0"
         assert httpx2.get(f"{url}/else").status_code == 404
         assert all(durable.result(f"run {n}", 30).reason == "answered" for n in range(3))
         found = samples(httpx2.get(f"{url}/metrics").text)

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, get_args
 
 from toolkeel._common.prometheus_text import CONTENT_TYPE, Family, Metrics
 from toolkeel.errors import SetupError
+from toolkeel.events import EndReason
 
 HEALTHY: Final = "ok"
 WRITE_SECONDS: Final = 5.0
@@ -39,6 +40,9 @@ class RunMetrics:
     def __init__(self) -> None:
         self._metrics = Metrics((_ENDED, _SECONDS, _RESUMED, _ACTIVE, _QUEUED))
         self._metrics.add(_RESUMED.name, 0)
+        for reason in (*get_args(EndReason), "interrupted"):  # rate() does not see how one appears
+            self._metrics.add(_ENDED.name, 0, reason=reason)
+        self._metrics.add_histogram(_SECONDS.name)
 
     def record_end(self, reason: str, seconds: float) -> None:
         """Count a run that has ended, waits or was interrupted."""

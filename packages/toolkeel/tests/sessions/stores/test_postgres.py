@@ -8,6 +8,7 @@ import asyncio
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -324,6 +325,45 @@ def test_two_writers_that_both_believe_to_be_the_one_are_kept_apart(address: str
     with pytest.raises(SessionError, match="somebody else has written"):
         second.commit_now()
     sessions.close()
+
+
+def test_no_lock_is_left_of_an_attempt_or_a_release_that_a_lost_connection_cut_short(
+    address: str,
+) -> None:
+    store, go = postgres.open_store(address), Event()
+    assert isinstance(store, postgres.PostgresStore)
+    other = psycopg.connect(address, autocommit=True)
+
+    def is_free(session: int) -> bool:
+        sql = "SELECT pg_try_advisory_lock(%s, %s)"
+        [row] = other.execute(sql, (sql_tables.APPLICATION, session))
+        return bool(row[0])
+
+    def die(connection: sqlite3.Connection) -> None:
+        connection.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    with ThreadPoolExecutor() as pool:
+        store.database.write(lambda _: go.wait(60), separate=True)
+        attempt = pool.submit(store.try_lock, 1)  # in one transaction with what is written next
+        until_sync(lambda: not store.database._works.empty())
+        store.database.write(die)
+        go.set()
+        with pytest.raises(SessionError, match="cannot be written"):
+            attempt.result(60)
+    assert store.try_lock(2)  # connects again
+    until_sync(lambda: is_free(1))
+    go.clear()
+    store.database.write(lambda _: go.wait(60), separate=True)
+    died = store.database.write(die, separate=True)
+    store.unlock(2)
+    go.set()
+    assert died.exception(60)
+    assert store.try_lock(3)
+    until_sync(lambda: is_free(2))
+    assert not is_free(3)
+    store.unlock(3)
+    other.close()
+    store.database.close()
 
 
 def test_nul_characters_are_kept_where_a_text_of_the_server_cannot_hold_them(address: str) -> None:

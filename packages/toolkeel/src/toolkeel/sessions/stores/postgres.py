@@ -183,7 +183,9 @@ class PostgresDatabase(Database):
                 sleep(0.1)
         with suppress(sqlite3.Error):  # a role that may not: the server notices by itself
             cast("PostgresConnection", self._connection).end_server_process(lost)
-        self.held_locks = {id for id in self.held_locks if _try_lock(id, self._connection)}
+        for id in self.held_locks.copy():  # other threads remove what they release
+            if not _try_lock(id, self._connection):
+                self.held_locks.discard(id)
 
     def _clear_log(self) -> None:
         """Do nothing: the server removes deleted data from its disk when it vacuums."""
@@ -260,8 +262,16 @@ class PostgresStore(SqlStore):
         self._postgres = database
 
     def try_lock(self, id: int) -> bool:
-        """Lock a session for this process. Return False if another process has it."""
-        return self.database.write_now(partial(self._try, id))
+        """Lock a session for this process. Return False if another process has it.
+
+        Raises:
+            SessionError: the database cannot be written; the session is not locked then.
+        """
+        try:
+            return self.database.write_now(partial(self._try, id))
+        except SessionError:
+            self.unlock(id)  # only the commit may have failed
+            raise
 
     def _try(self, id: int, connection: sqlite3.Connection) -> bool:
         """Try to lock a session, and record the lock to take again on reconnection. Return True if locked."""
@@ -271,13 +281,16 @@ class PostgresStore(SqlStore):
         return taken
 
     def unlock(self, id: int) -> None:
-        """Schedule the release of a session that `try_lock` has locked; do nothing if the database is closed."""
+        """Schedule the release of a session that `try_lock` has locked; do nothing if the database is closed.
+
+        If the connection is lost before, the lock is lost with it, and is not taken again.
+        """
+        self._postgres.held_locks.discard(id)
         with suppress(SessionError):  # it is closed: its locks are free
             self.database.write(partial(self._free, id))
 
     def _free(self, id: int, connection: sqlite3.Connection) -> None:
-        """Unlock a session, and forget that it was locked."""
-        self._postgres.held_locks.discard(id)
+        """Unlock a session."""
         connection.execute(_BIND.format("", "un"), (APPLICATION, id))
 
 
