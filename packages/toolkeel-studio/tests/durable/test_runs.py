@@ -13,11 +13,14 @@ import pytest
 from tests.durable.working import done_in, durable_of, workers, working
 from tests.waiting import until_sync
 from toolkeel import Agent, tool
+from toolkeel._records import tickets
+from toolkeel.call.steps import approve
 from toolkeel.context import ToolContext
 from toolkeel.errors import SetupError
 from toolkeel.sessions import Sessions
 from toolkeel.spending import RunLimits
 from toolkeel.testing.scripted import Scripted, call
+from toolkeel_studio.cli.runs import decide_command, retry_command
 from toolkeel_studio.durable import Durable, Runs
 from toolkeel_studio.durable.engine import queue_name
 from toolkeel_studio.durable.schedules import Schedule
@@ -124,6 +127,30 @@ def test_an_operator_lists_decides_and_deletes_what_a_worker_of_another_process_
         assert done_in(tmp_path)[-1] == "paid 5"
         with pytest.raises(SetupError, match="is answered; only a failed run"):
             operator.retry("paying")
+
+
+def test_a_run_whose_question_has_expired_is_retried_to_ask_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    durable = durable_of(tmp_path, str(tmp_path / "talk.db"))
+    durable.start("pay 5", session="ada", id="paying")
+    with opened(durable), working(durable):
+        assert durable.result("paying", 20).reason == "waiting"
+        with pytest.raises(SetupError, match=r"is waiting; only a failed run .* has expired"):
+            durable.retry("paying")
+        [late] = durable.sessions["ada"].pending
+        for module in (tickets, approve):
+            monkeypatch.setattr(module, "time", lambda: late.expires + 1)
+        with pytest.raises(SetupError, match="ask it anew: toolkeel runs retry paying"):
+            decide_command("paying", approve=[late.id], database=str(tmp_path / "talk.db"))
+        retry_command(["paying"], database=str(tmp_path / "talk.db"))
+        assert durable.result(capsys.readouterr().out.strip(), 20).reason == "waiting"
+        [anew] = durable.sessions["ada"].pending
+        assert anew.id != late.id
+        assert durable.result(durable.decide("ada", anew.approve()), 20).text == "Paid."
+        with pytest.raises(SetupError, match="no call of the run 'paying' waits: it is answered"):
+            decide_command("paying", approve=[anew.id], database=str(tmp_path / "talk.db"))
+    assert done_in(tmp_path) == ["paid 5"]
 
 
 def test_a_deleted_scope_leaves_no_text_in_any_table_and_other_scopes_stay(tmp_path: Path) -> None:

@@ -162,11 +162,11 @@ def cancel_command(
 
 @app.command("retry")
 def retry_command(
-    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Of failed runs.")],
+    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Of the runs.")],
     database: Database = "",
     sessions: InSessions = "",
 ) -> None:
-    """Put failed runs into the queue again, and print their new ids."""
+    """Put failed runs into the queue again, or those whose question has expired; print their new ids."""
     with _opened(database, sessions) as runs:
         for id in ids:
             echo(runs.retry(id))
@@ -190,6 +190,10 @@ def decide_command(
     with _opened(database, sessions) as runs:
         run = runs.show(id)
         waiting = runs.sessions.open(run.session, run.scope).pending
+        if not waiting:
+            raise SetupError(f"no call of the run {id!r} waits: it is {run.status}")
+        if any(ticket.expired for ticket in waiting):
+            raise SetupError(f"a question has expired; ask it anew: toolkeel runs retry {id}")
         made = read_decisions(waiting, approve, deny, reason, answer)
         decisions = check_decisions(waiting, made)
         lost = False

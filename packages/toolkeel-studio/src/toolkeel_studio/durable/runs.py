@@ -219,21 +219,25 @@ class Runs:
 
     @checked
     def retry(self, id: str) -> str:
-        """Put a failed run into the queue again, to go on where it stopped.
+        """Put a failed run into the queue again, or one whose question has expired, to ask anew.
 
-        Its prompt is not sent a second time, and calls with an outcome are not run again.
+        It goes on where it stopped: its prompt is not sent a second time, and calls with an outcome are
+        not run again.
 
         Returns:
             The id of the new run.
 
         Raises:
-            SetupError: there is no such run, or it is not failed.
+            SetupError: there is no such run, or neither is so.
         """
         status = self._status(id)
-        if (found := parse_end(status)) is None or found["reason"] != "failed":
-            now = self._describe(status).status
-            raise SetupError(f"retry({id!r}): the run is {now}; only a failed run can be retried")
-        old = parse_order(status)
+        found, old, now = parse_end(status), parse_order(status), self._describe(status).status
+        has_failed = found is not None and found["reason"] == "failed"
+        if not has_failed and not (now == "waiting" and self._has_expired(old)):
+            raise SetupError(
+                f"retry({id!r}): the run is {now}; only a failed run can be retried, or a waiting one "
+                "whose question has expired"
+            )
         prompt = None if is_delivered(self.sessions, old) else old["prompt"]
         order = self._order(RETRY + new_id(), old["session"], old["scope"], prompt)
         if "options" in old:
@@ -372,6 +376,10 @@ class Runs:
             f"no durable run of the session {session!r} is in this database; for other sessions: "
             "toolkeel sessions decide"
         )
+
+    def _has_expired(self, order: RunOrder) -> bool:
+        session = self.sessions.open(order["session"], order["scope"])
+        return any(ticket.expired for ticket in session.pending)
 
     def _order(self, id: str, session: str, scope: str, prompt: str | None) -> RunOrder:
         found = self.sessions.open(session, scope)
