@@ -6,13 +6,15 @@ import datetime as dt
 import enum
 import itertools
 import json
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import make_dataclass
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 from uuid import UUID
 
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 from typing_extensions import TypedDict
 
 from toolkeel import Tool, tool
@@ -43,7 +45,8 @@ _LEAVES: list[Any] = [
     Literal[1, 2], Literal["x", "y"], Literal[1, "x", None], Literal[True], Literal[1, "1", True], Literal[0.5, 2],
     Annotated[int, Field(ge=1, le=9)], Annotated[float, Field(gt=0)],
     Annotated[str, Field(min_length=2, max_length=4)], Annotated[str, Field(pattern="^[a-c]+$")],
-    Annotated[Decimal, Field(ge=0)], set[int], set[str], frozenset[bool], dict[int, str],
+    Annotated[Decimal, Field(ge=0)], Annotated[Decimal, Field(gt=0)], Annotated[Decimal, Field(lt=0)],
+    Literal[Unit.METER, "x"], bytes, tuple[int, ...], deque[int], Iterable[int], dt.date | str, set[int], set[str], frozenset[bool], dict[int, str],
     dict[bool, int], dict[Decimal, int], dict[dt.date, int], list[dt.datetime], list[Level],
 ]  # fmt: skip
 
@@ -65,7 +68,33 @@ def _containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
             *[st.dictionaries(st.sampled_from(NAMES), inner, min_size=1, max_size=2)] * 2
         ).map(lambda two: _model(two[0]) | _model(two[1])),
         st.tuples(inner, inner).map(_tagged),
+        st.dictionaries(st.sampled_from(NAMES[:4]), inner, min_size=1, max_size=2).map(
+            _named_tuple
+        ),
+        st.dictionaries(st.sampled_from(NAMES), inner, min_size=1, max_size=2).map(_dataclass),
+        inner.map(lambda each: Annotated[each, BeforeValidator(_unchanged)]),
+        st.tuples(inner, inner).map(lambda two: _open_model(two[0]) | _model({"a": two[1]})),
     )
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+def _named_tuple(fields: Mapping[str, Any]) -> Any:
+    make: Any = NamedTuple
+    return make(f"N{next(_COUNTER)}", [*fields.items()])
+
+
+def _dataclass(fields: Mapping[str, Any]) -> Any:
+    return make_dataclass(f"R{next(_COUNTER)}", [*fields.items()])
+
+
+def _open_model(kind: Any) -> type[BaseModel]:
+    """A model that allows other keys."""
+    config = ConfigDict(extra="allow")
+    made: Any = create_model(f"O{next(_COUNTER)}", __config__=config, b=(kind, ...))
+    return made  # type: ignore[no-any-return]
 
 
 def _model(fields: Mapping[str, Any], optional: bool = False) -> type[BaseModel]:
@@ -142,6 +171,11 @@ _PLAIN: list[Json] = [
     {"type": "object", "dependentRequired": {"a": ["b"]}, "properties": {"b": {"type": "integer"}}},
     {"type": "object", "if": {"properties": {"a": {"const": 1}}, "required": ["a"]},
      "then": {"required": ["b"]}, "properties": {"b": {"type": "integer"}}},
+    {"if": {"required": ["a"]}, "then": {"type": "integer"}, "else": {"type": "object"}},
+    {"if": {"type": "integer"}, "then": {"minimum": 3}, "else": {"type": "string"}},
+    {"allOf": [{"type": "object", "properties": {"a": {"$ref": "#/$defs/Count"}}}, {"properties": {"b": {}}}],
+     "unevaluatedProperties": False},
+    {"type": "object", "patternProperties": {"^k": {"type": "string"}}, "additionalProperties": False},
 ]  # fmt: skip
 
 

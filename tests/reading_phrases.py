@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from toolkeel.define.text_patterns import DECIMAL
+from toolkeel.define.text_patterns import DECIMALS, WORDS
 
 Json = Any
 _NUMBER = r"-?[0-9.]+(?:e[+-]?\d+)?"
@@ -54,8 +54,8 @@ def _single(phrase: str) -> Json:
         return {"type": "string", "format": _FORMATS[phrase][0]}
     plain = {
         "true or false": {"type": "boolean"}, "null": {"const": None}, "an object": {"type": "object"},
-        "a list": {"type": "array"}, "a decimal number as a string": {"type": "string", "pattern": DECIMAL},
-        "any value": {},
+        "a list": {"type": "array"}, "any value": {},
+        **{WORDS[each]: {"type": "string", "pattern": each} for each in DECIMALS},
     }  # fmt: skip
     if phrase in plain:
         return plain[phrase]
@@ -258,7 +258,7 @@ def _some_string(schema: Json) -> Json:
     formats = dict(_FORMATS.values())
     if schema.get("format") in formats:
         return formats[schema["format"]]
-    for each in ("", "a", "aa", "aaa", "1.5", "aaaaaaa"):
+    for each in ("", "a", "aa", "aaa", "1.5", "-1.5", "aaaaaaa"):
         fits = schema.get("minLength", 0) <= len(each) <= schema.get("maxLength", 99)
         if fits and re.search(schema.get("pattern", ""), each):
             return each

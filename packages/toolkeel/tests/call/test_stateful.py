@@ -328,16 +328,13 @@ class Conversation(RuleBasedStateMachine):
         started = time.perf_counter()
         task = asyncio.run(main())
         self.took = time.perf_counter() - started
-        self.pending = ()
         error = None if task.cancelled() else task.exception()
         if task.cancelled():
             assert end in ("outside", "both")
-            # It may have begun to wait for a person just before: its state has the tickets.
-            self.pending = runs[0].state.pending
         elif error is not None:
             assert isinstance(error, Halt), error
-        else:
-            self.pending = task.result().pending
+        # However it ended: it may have begun to wait for a person just before.
+        self.pending = runs[0].state.pending if error or task.cancelled() else task.result().pending
         self.messages = runs[0].messages
 
     # — what must hold —

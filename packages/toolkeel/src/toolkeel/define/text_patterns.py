@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 _DECIMAL = r"([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
+_NOT_ZERO = r"(0*[1-9][0-9]*(\.[0-9]*)?|0*\.0*[1-9][0-9]*)([eE][+-]?[0-9]+)?"
 DECIMAL = rf"^[+-]?{_DECIMAL}$"
+POSITIVE, NEGATIVE = rf"^\+?{_NOT_ZERO}$", rf"^-{_NOT_ZERO}$"
+_ZERO = r"0+(\.0*)?"
+NOT_NEGATIVE, NOT_POSITIVE = rf"^(\+?{_DECIMAL}|-{_ZERO})$", rf"^(-{_DECIMAL}|{_ZERO})$"
+DECIMALS = frozenset([DECIMAL, POSITIVE, NEGATIVE, NOT_NEGATIVE, NOT_POSITIVE])
+"""Patterns of the texts that `Decimal` is read from, by the sign that its bounds leave."""
 FRACTION = r"^[+-]?([0-9]+/0*[1-9][0-9]*|[0-9]+(\.[0-9]*)?|\.[0-9]+)$"
 """Without an exponent, whose power would be computed exactly."""
 COMPLEX = rf"^[+-]?({_DECIMAL}([+-]({_DECIMAL})?[jJ])?|({_DECIMAL})?[jJ])$"
@@ -25,6 +32,28 @@ def uuid_pattern(version: int) -> str:
     return f"^{_HEX}{{8}}-{_HEX}{{4}}-{version}{_HEX}{{3}}-[89abAB]{_HEX}{{3}}-{_HEX}{{12}}$"
 
 
+def zone_pattern(constraint: object) -> str | None:
+    """Return the pattern of dates and times that are "aware" or "naive"; None for any other constraint."""
+    return {"aware": WITH_ZONE, "naive": WITHOUT_ZONE}.get(str(constraint))
+
+
+def decimal_pattern(bounds: Mapping[str, Any]) -> str:
+    """Return the pattern of the texts of a decimal, with the sign that its bounds leave.
+
+    Args:
+        bounds: ``gt``, ``ge``, ``lt`` and ``le``, as far as they are given.
+    """
+    above, least = bounds.get("gt"), bounds.get("ge")
+    below, most = bounds.get("lt"), bounds.get("le")
+    if (above is not None and above >= 0) or (least is not None and least > 0):
+        return POSITIVE
+    if (below is not None and below <= 0) or (most is not None and most < 0):
+        return NEGATIVE
+    if least is not None and least >= 0:
+        return NOT_NEGATIVE
+    return NOT_POSITIVE if most is not None and most <= 0 else DECIMAL
+
+
 def url_pattern(schemes: Sequence[str]) -> str:
     """Return the pattern of URLs with one of the schemes, in lower case.
 
@@ -39,6 +68,10 @@ def url_pattern(schemes: Sequence[str]) -> str:
 
 WORDS: Mapping[str, str] = {
     DECIMAL: "a decimal number as a string",
+    POSITIVE: "a decimal number greater than 0 as a string",
+    NEGATIVE: "a decimal number less than 0 as a string",
+    NOT_NEGATIVE: "a decimal number of at least 0 as a string",
+    NOT_POSITIVE: "a decimal number of at most 0 as a string",
     FRACTION: "a fraction as a string (1/3)",
     COMPLEX: "a complex number as a string (1+2j)",
     BASE64: "a string of base64 data",

@@ -455,3 +455,30 @@ def test_the_wrong_places_of_a_value_are_told_where_they_are_not_too_many(
     item = {"anyOf": [number, {"type": "object", "properties": {"z": {"type": "string"}}}]}
     schema = {"properties": {"a": number, "b": {"items": item}}}
     assert compile_json_schema(schema).mismatches.wrong_places(value) == wrong
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "says"),
+    [
+        ({"if": {"required": ["a"]}, "then": {"type": "integer"}, "else": {"type": "object"}}, "x", "an integer"),
+        ({"oneOf": [{"if": {"required": ["a"]}, "then": {"type": "integer"}}, {"type": "array"}]}, "x",
+         "an integer or an object or a list"),
+        ({"if": {"type": "integer"}, "then": {"minimum": 3}, "else": {"type": "string"}}, None, "a string"),
+    ],
+)  # fmt: skip
+def test_what_a_condition_expects_of_a_value_without_keys_has_no_because(
+    schema: dict[str, Any], value: object, says: str
+) -> None:
+    root = {"properties": {"x": schema}, "required": ["x"]}
+    [told] = compile_json_schema(root).errors({"x": value})
+    assert told.expected == says
+    [told] = compile_json_schema(root).errors({})
+    assert told.expected.endswith(" (required)") and "any value" not in told.expected
+
+
+def test_a_key_that_was_not_evaluated_is_named_beside_references() -> None:
+    known = {"properties": {"b": {"$ref": "#/$defs/n"}}, "anyOf": [{"required": ["b"]}]}
+    root = {"unevaluatedProperties": False, "allOf": [known], "$defs": {"n": {"type": "integer"}}}
+    validator = compile_json_schema(root)
+    assert [each.path for each in validator.errors({"b": 1, "c": 2})] == [("c",)]
+    assert [each.path for each in validator.errors({"b": "x"})] == [("b",)]

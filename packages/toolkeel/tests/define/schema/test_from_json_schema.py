@@ -58,6 +58,7 @@ def test_a_root_is_closed_unless_it_says_something_about_other_keys() -> None:
         {"properties": {}, "additionalProperties": True},
         {"properties": {}, "patternProperties": {}},
         {"properties": {}, "allOf": [{"properties": {"b": {}}}]},
+        {"properties": {"a": {}}, "required": ["b"]},
         {"type": "object"},
     ):
         assert close_root(said) == said

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import collections
 import datetime as dt
 import enum
 import json
 import re
+from collections.abc import Iterable
+from dataclasses import make_dataclass
 from decimal import Decimal
+from fractions import Fraction
 from typing import Annotated, Any, Literal, NamedTuple
 from uuid import UUID
 
@@ -37,10 +41,29 @@ class Level(enum.IntEnum):
     LOW = 1
 
 
+class Colour(enum.Enum):
+    RED = "red"
+
+
 def _two(first: Any, second: Any) -> Any:
     one: Any = create_model("One", v=(first, ...))
     other: Any = create_model("Other", v=(second, ...))
     return one | other
+
+
+def _plainly(annotation: Any) -> Any:
+    return create_model("Plain", v=(annotation, ...))
+
+
+def _checked_before(annotation: Any) -> Any:
+    return create_model(
+        "Before", v=(Annotated[annotation, BeforeValidator(lambda sent: sent)], ...)
+    )
+
+
+def _named_tuple(annotation: Any) -> Any:
+    make: Any = NamedTuple
+    return make("Named", [("v", annotation)])
 
 
 @pytest.mark.parametrize(
@@ -90,6 +113,86 @@ def test_a_union_of_objects_without_such_a_branch_refuses(guesses: Any, sent: ob
     [message] = Toolset([made]).run_sync([ToolCall("1", made.name, text)])
     assert message.kind == "invalid_arguments"
     assert seen == []
+
+
+@pytest.mark.parametrize(
+    ("annotation", "sent", "received"),
+    [
+        (tuple[int, str], [1, "a"], (1, "a")),
+        (list[tuple[int, ...]], [[1, 2]], [(1, 2)]),
+        (bytes, "ab", b"ab"),
+        (collections.deque[int], [1], collections.deque([1])),
+        (collections.OrderedDict[str, int], {"a": 1}, collections.OrderedDict(a=1)),
+        (Literal[Colour.RED, "x"], "red", Colour.RED),
+        (Literal[Level.LOW, 2], 1, Level.LOW),
+        (Iterable[int], [1, 2], [1, 2]),
+        (Fraction, 0.1, Fraction(1, 10)),
+    ],
+)
+@pytest.mark.parametrize("wrap", [_named_tuple, _checked_before, _plainly])
+def test_a_value_that_is_read_after_code_of_a_type_is_the_one_advertised(
+    wrap: Any, annotation: Any, sent: object, received: object
+) -> None:
+    made, seen = taking(wrap(annotation))
+    message = answered(made, {"x": {"v": sent}})
+    assert message.kind is None, message.text
+    assert seen[0].v == received
+    assert type(seen[0].v) is type(received)
+
+
+def test_the_items_of_a_generator_are_judged_before_the_body_runs() -> None:
+    made, _ = taking(_plainly(Iterable[int]))
+    assert "x.v[0]: expected an integer" in answered(made, {"x": {"v": ["a"]}}).text
+
+
+@pytest.mark.parametrize(
+    ("either", "sent", "received"),
+    [
+        (dt.date | str, "2026-01-02", dt.date(2026, 1, 2)),
+        (str | dt.date, "2026-01-02", "2026-01-02"),
+        (dt.date | str, "2026", "2026"),
+        (dt.timedelta | bytes, "PT5S", dt.timedelta(seconds=5)),
+        (UUID | str, "12345678-1234-5678-1234-567812345678", UUID(int=0x12345678123456781234567812345678)),
+    ],
+)  # fmt: skip
+def test_the_first_type_of_a_union_that_reads_a_text_takes_it(
+    either: Any, sent: str, received: object
+) -> None:
+    made, seen = taking(either)
+    assert answered(made, {"x": sent}).kind is None
+    assert seen == [received]
+
+
+def test_an_object_stays_closed_beside_one_that_allows_other_keys() -> None:
+    extras: Any = create_model("Open", __config__=ConfigDict(extra="allow"), a=(int, ...))
+    closed: Any = make_dataclass("Closed", [("w", int)])
+    made, seen = taking(extras | closed | _plainly(int))
+    for sent in ({"v": 1, "more": 2}, {"w": 1, "more": 2}):
+        assert answered(made, {"x": sent}).kind == "invalid_arguments"
+    for sent in ({"v": 1}, {"w": 1}, {"a": 1, "more": 2}):
+        assert answered(made, {"x": sent}).kind is None
+    assert seen[-1].model_extra == {"more": 2}
+
+
+@pytest.mark.parametrize(
+    ("bounds", "taken", "refused"),
+    [
+        ({"ge": 0}, ["0", "0.5", "-0", "1e3"], ["-1", "-0.5", "1_0"]),
+        ({"gt": 0}, ["0.5", ".01", "00.10"], ["0", "0.00", "-1"]),
+        ({"ge": 1}, ["1", "12"], ["0", "-1"]),
+        ({"le": 0}, ["0", "-1", "0.0"], ["1", "0.5"]),
+        ({"lt": 0}, ["-1", "-.5"], ["0", "-0", "1"]),
+        ({"le": 5}, ["-1", "5"], ["+-1"]),
+    ],
+)
+def test_the_sign_of_a_decimal_as_text_is_advertised(
+    bounds: dict[str, int], taken: list[str], refused: list[str]
+) -> None:
+    made, _ = taking(Annotated[Decimal, Field(**bounds)])  # type: ignore[call-overload]
+    advertised = jsonschema_rs.Draft202012Validator(made.parameters)
+    for text in (*taken, *refused):
+        assert advertised.is_valid({"x": text}) == (text in taken), text
+        assert (answered(made, {"x": text}).kind is None) == (text in taken), text
 
 
 class Tree(BaseModel):

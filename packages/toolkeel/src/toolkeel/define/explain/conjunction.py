@@ -63,18 +63,37 @@ def _expanded(schema: object, root: Schema, within: tuple[int, ...]) -> list[Sch
         return [] if schema is False else [{}]
     if id(schema) in within or len(within) > _DEEPEST:
         return [{}]
-    if COMPOSED.isdisjoint(schema):
+    is_conditional = "if" in schema and "type" not in schema
+    if COMPOSED.isdisjoint(schema) and not is_conditional:
         return [schema]
     within = (*within, id(schema))
-    own = {keyword: stored for keyword, stored in schema.items() if keyword not in COMPOSED}
+    apart = COMPOSED | _CONDITIONAL if is_conditional else COMPOSED
+    own = {keyword: stored for keyword, stored in schema.items() if keyword not in apart}
     parts = [resolve(schema["$ref"], root)] if "$ref" in schema else []
     sides: list[list[Schema]] = [
         [own],
         *(_expanded(each, root, within) for each in [*parts, *list_of(schema, "allOf")]),
     ]
-    unions = filter(None, (list_of(schema, "anyOf"), list_of(schema, "oneOf")))
+    unions = list(filter(None, (list_of(schema, "anyOf"), list_of(schema, "oneOf"))))
+    unions += [_cases(schema)] if is_conditional else []
     sides += [[one for each in some for one in _expanded(each, root, within)] for some in unions]
     return _product(sides)
+
+
+_CONDITIONAL = frozenset({"if", "then", "else"})
+_OF_OBJECTS = frozenset({"properties", "required", "patternProperties"})
+
+
+def _cases(schema: Schema) -> list[object]:
+    """Return the two schemas of which a value that fits ``if``, ``then`` and ``else`` fits one."""
+    condition = schema["if"]
+    otherwise: dict[str, object] = {"not": condition}
+    if isinstance(condition, (dict, Mapping)) and condition.keys() <= _OF_OBJECTS:
+        otherwise["type"] = "object"  # any other value fits such a condition
+    return [
+        {"allOf": [condition, schema.get("then", True)]},
+        {"allOf": [otherwise, schema.get("else", True)]},
+    ]
 
 
 def _product(sides: Sequence[list[Schema]]) -> list[Schema]:

@@ -146,7 +146,8 @@ def fault_errors(
         case "additionalProperties" | "unevaluatedProperties":
             known = known_keys([schema], root)
             patterns: Any = schema.get("patternProperties", ())
-            for name in kind.unexpected:  # type: ignore[attr-defined]
+            # Of a known key whose value is wrong the validator says that it was not evaluated.
+            for name in (each for each in kind.unexpected if each not in known):  # type: ignore[attr-defined]
                 yield unknown_key((*path, name), known, patterns)
         case "falseSchema" if _is_of_first_value(fault):
             for name in value_at(start.value, inside):

@@ -59,6 +59,7 @@ Path = tuple[str | int, ...]
 _MOST = 100  # faults collected
 _OF_A_BRANCH = 50
 _LEVELS = 24  # unions within each other that are looked into
+_SMALL = 1000  # characters of a value whose faults are all listed
 _MOST_TRIED = 2000  # branches compared with values before faults are no longer explained
 _DOCUMENT = "urn:toolkeel:schema"
 
@@ -122,10 +123,20 @@ class Mismatches:
                 if len(fields) >= _MOST or tried >= _MOST_TRIED:
                     break
             if not fields and not self.validator.is_valid(value):
-                _merge(fields, FieldError((), describe_type(self._schema), describe_value(value)))
+                for fault in self._unevaluated(value):
+                    self._add(fault, start, fields)
+                whole = FieldError((), describe_type(self._schema), describe_value(value))
+                fields = fields or {(): whole}
         except ValueError:  # not JSON, or nested beyond reason
             _merge(fields, FieldError((), "JSON values, not nested too deeply"))
         return list(fields.values())
+
+    def _unevaluated(self, value: object) -> list[jsonschema_rs.ValidationError]:
+        """Return the faults of ``unevaluated…``, which the union-free form lacks, in a value without others; none of a long one."""
+        if len(str(value)) > _SMALL:
+            return []
+        names = ("unevaluatedProperties", "unevaluatedItems")
+        return [each for each in self.validator.iter_errors(value) if each.kind.name in names]
 
     def wrong_places(self, value: object) -> set[Path] | None:
         """Return the places that break the schema; None if they may be many, or are unknown.
@@ -265,6 +276,8 @@ class Mismatches:
                 continue
             holder = self._form.origin.get(path[:index], {})
             if word in ("then", "else"):
+                if "properties" not in path[index:] and not isinstance(fault.instance, dict):
+                    return ""  # what a condition says of keys holds for a value without any
                 message = describe_condition(holder.get("if"), self._root)
                 return message and f"{' because' if word == 'then' else ' unless'} {message}"
             if word == "dependentSchemas":

@@ -75,6 +75,7 @@ def refused_fields(
     if (plain := _find_root_type_errors(errors, schema)) is not None:
         return plain
     errors = [each for each in errors if each["type"] != "default_factory_not_called"]
+    errors = [each for each in errors if not _is_whole_float(each)] or errors
     found = [_locate(each, schema, data) for each in errors]
     if len(found) > 1:
         found = _branches_meant(found, 0, schema, data)
@@ -87,6 +88,13 @@ def refused_fields(
             both = f"{known.expected}; {_message(each.error)}"
             fields[each.path] = FieldError(each.path, both, known.got)
     return list(fields.values())
+
+
+def _is_whole_float(error: Mapping[str, Any]) -> bool:
+    """Return True if pydantic refuses 1.0 as an integer, which it is to JSON Schema."""
+    sent = error["input"]
+    is_integer = isinstance(sent, float) and sent.is_integer()
+    return is_integer and error["type"] in ("int_type", "int_from_float")
 
 
 def _find_root_type_errors(

@@ -12,7 +12,7 @@ from toolkeel.define.explain.cut_value import cut_value
 from toolkeel.define.explain.error_budget import LARGE, MAX_ERRORS, BoundedValidator, Path
 from toolkeel.define.explain.validation_errors import invalid_arguments
 from toolkeel.define.reading.parameter import Values
-from toolkeel.define.schema.closed_objects import SchemaFacts, find_unknown_keys
+from toolkeel.define.schema.closed_objects import SchemaFacts
 from toolkeel.define.schema.gaps import Gaps
 from toolkeel.define.subschemas import all_subschemas, properties_of
 from toolkeel.errors import FieldError, InvalidArguments
@@ -134,11 +134,6 @@ class BudgetValidator:
                 self._first_errors(error, value) if many else pydantic_errors(error, schema, value)
             )
             raise invalid_arguments(self._title, message) from None
-        # pydantic closes all objects or none; what it drops, the count of keys in the text shows.
-        if self._facts.has_open_objects and (
-            unknown := list(find_unknown_keys(value, schema, schema, ()))
-        ):
-            raise invalid_arguments(self._title, unknown)
         if self._gaps is not None and (wrong := self._gaps.errors(value)):
             raise invalid_arguments(self._title, wrong)
         return values

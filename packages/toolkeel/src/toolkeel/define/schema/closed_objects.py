@@ -9,14 +9,12 @@ from typing import Any
 from pydantic_core import SchemaValidator
 
 from toolkeel._records.record import record
-from toolkeel.define.explain.validation_errors import unknown_key
 from toolkeel.define.schema.canonical import Encode
 from toolkeel.define.schema.json_schema import GeneratedSchema
 from toolkeel.define.schema.serializer import argument_encoder, has_parsers
 from toolkeel.define.schema.strict_core import strict_validator
 from toolkeel.define.secret import has_secret
-from toolkeel.define.subschemas import all_subschemas, resolve, schema_at
-from toolkeel.errors import FieldError
+from toolkeel.define.subschemas import all_subschemas
 
 
 @record
@@ -68,7 +66,7 @@ def compile_core(
         has_parsers=has_parsers(core),
         encode=argument_encoder(core),
     )
-    strict = strict_validator(core)
+    strict = strict_validator(core, closing and facts.has_open_objects)
     return strict, facts if strict is None else with_strict_validator(facts)
 
 
@@ -170,22 +168,3 @@ def is_nested(schema: Mapping[str, Any]) -> bool:
         return not isinstance(items, dict) or "prefixItems" in schema or is_nested(items)
     branches = schema.get("anyOf")
     return not branches or any(is_nested(branch) for branch in branches)
-
-
-def find_unknown_keys(
-    value: object, schema: Mapping[str, Any], root: Mapping[str, Any], path: tuple[str | int, ...]
-) -> Iterator[FieldError]:
-    """Yield an error for each key that a closed object lacks. Of unions, only those of one branch and null are searched."""
-    while isinstance(target := resolve(schema.get("$ref"), root), Mapping):
-        schema = target
-    branches = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
-    if len(branches) == 1:
-        yield from find_unknown_keys(value, branches[0], root, path)
-    properties, closed = schema.get("properties", {}), schema.get("additionalProperties") is False
-    items: Iterable[tuple[str | int, object]] = enumerate(value) if isinstance(value, list) else ()
-    for key, item in value.items() if isinstance(value, dict) else items:
-        inner = schema_at(schema, key)
-        if isinstance(inner, Mapping):
-            yield from find_unknown_keys(item, inner, root, (*path, key))
-        elif closed and isinstance(key, str) and key not in properties:
-            yield unknown_key((*path, key), list(properties))

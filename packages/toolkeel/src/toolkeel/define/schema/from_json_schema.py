@@ -21,6 +21,8 @@ from toolkeel.define.secret import mask_of
 from toolkeel.define.subschemas import (
     Schema,
     accepts,
+    properties_of,
+    required_of,
     widest_union,
 )
 from toolkeel.errors import DefinitionError
@@ -116,7 +118,8 @@ def check_tool_schema(schema: object, tool: str = "") -> None:
 def close_root(schema: Schema) -> dict[str, object]:
     """Return the schema with unknown keys refused at its root.
 
-    A schema that mentions them, or names no properties, is returned as it is.
+    A schema that mentions them, names no properties, or requires one that it does not describe is
+    returned as it is.
 
     >>> close_root({"type": "object", "properties": {}})["additionalProperties"]
     False
@@ -125,6 +128,7 @@ def close_root(schema: Schema) -> dict[str, object]:
         "additionalProperties", "unevaluatedProperties", "patternProperties",
         "$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas",
     }  # fmt: skip
-    if says or "properties" not in schema:
+    undescribed = {*required_of(schema)} - {*properties_of(schema)}
+    if says or undescribed or "properties" not in schema:
         return dict(schema)
     return {**schema, "additionalProperties": False}

@@ -34,7 +34,7 @@ from toolkeel.define.subschemas import (
     resolve,
     schema_at,
 )
-from toolkeel.define.text_patterns import DECIMAL
+from toolkeel.define.text_patterns import DECIMALS
 from toolkeel.errors import DefinitionError, FieldError
 
 Path = tuple[str | int, ...]
@@ -46,7 +46,7 @@ _KEY_VALUES: Mapping[str, Callable[[str], object]] = {
     "number": float, "decimal": Decimal, "uuid": UUID, "path": PurePath,
     "date-time": datetime.fromisoformat, "time": time.fromisoformat,
 }  # fmt: skip
-_DECIMAL = re.compile(DECIMAL, re.A)
+_DECIMALS = {pattern: re.compile(pattern, re.A) for pattern in DECIMALS}
 _LONG = re.compile(r"\d[\d.]{15}")
 
 
@@ -172,7 +172,7 @@ def _is_decimal(part: Schema) -> bool:
     """Return True if a schema is how pydantic advertises `Decimal`."""
     branches = list_of(part, "anyOf")[1:2] if "anyOf" in part else ()
     return bool(branches) and any(
-        isinstance(b, Mapping) and b.get("pattern") == DECIMAL for b in branches
+        isinstance(b, Mapping) and b.get("pattern") in DECIMALS for b in branches
     )
 
 
@@ -188,8 +188,8 @@ def _violates(value: object, schema: Schema) -> bool:
     kind = type(value)
     if kind is str:
         text = str(value)
-        if schema.get("pattern") == DECIMAL:  # pydantic takes "1_000" and " 1 "
-            return _DECIMAL.fullmatch(text) is None
+        if schema.get("pattern") in _DECIMALS:  # pydantic takes "1_000" and " 1 "
+            return _DECIMALS[str(schema["pattern"])].fullmatch(text) is None
         return schema.get("format") in FORMATS and _SECONDS.fullmatch(text) is not None
     if kind is list:
         return bool(schema.get("uniqueItems")) and not _all_differ(value)  # type: ignore[arg-type]

@@ -27,7 +27,7 @@ from toolkeel.define.subschemas import (
     matches_type,
     violates,
 )
-from toolkeel.define.text_patterns import DECIMAL, WITH_ZONE, WITHOUT_ZONE
+from toolkeel.define.text_patterns import DECIMAL, DECIMALS, decimal_pattern, zone_pattern
 from toolkeel.errors import DefinitionError
 
 Refuses: TypeAlias = Callable[[str, object], bool]
@@ -64,9 +64,6 @@ class PathOnlyAlias(UnadvertisedType):
             f"is read from the path {'.'.join(map(str, path))!r}, which is no name that a model "
             'could use; give it one too, AliasChoices("name", AliasPath(...)), or drop the alias'
         )
-
-
-_ZONES: Mapping[object, str] = {"aware": WITH_ZONE, "naive": WITHOUT_ZONE}
 
 
 @record
@@ -132,8 +129,7 @@ class ToolSchemaGenerator(GenerateJsonSchema):
 
     def datetime_schema(self, schema: Any) -> dict[str, Any]:
         """Return the schema of a datetime, with a pattern if it needs or refuses a time zone."""
-        made = super().datetime_schema(schema)
-        zone = _ZONES.get(schema.get("tz_constraint"))
+        made, zone = super().datetime_schema(schema), zone_pattern(schema.get("tz_constraint"))
         return made if zone is None else {**made, "pattern": zone}
 
     def field_title_should_be_set(self, schema: Any) -> bool:
@@ -222,11 +218,15 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         return made
 
     def decimal_schema(self, schema: Any) -> dict[str, Any]:
-        """Return the schema of decimals: numbers, or texts of the exact pattern."""
+        """Return the schema of decimals: numbers, or texts of the pattern that the type's bounds leave."""
         made = super().decimal_schema(schema)
         for branch in made.get("anyOf", ()):
             if branch.get("type") == "string":
-                branch["pattern"] = DECIMAL
+                branch["pattern"] = decimal_pattern(schema)
+            whole = {
+                k: int(v) for k, v in branch.items() if isinstance(v, float) and v.is_integer()
+            }
+            branch.update(whole)  # 0.0, as pydantic writes a bound, reads badly in a message
         return made
 
     def enum_schema(self, schema: Any) -> dict[str, Any]:
@@ -285,10 +285,10 @@ class ToolSchemaGenerator(GenerateJsonSchema):
 def _kind_of_keys(keys: Mapping[str, Any]) -> str:
     """Return the name of the row of `KEYS` for a schema of keys, or a text that names no row.
 
-    A union of integers and floats is ``number``, one with `DECIMAL` is ``decimal number``, any other "".
+    A union of integers and floats is ``number``, one with a decimal's pattern is ``decimal number``, any other "".
     """
     kinds = [each.get("type") for each in keys.get("anyOf", (keys,))]
-    if DECIMAL in [each.get("pattern") for each in keys.get("anyOf", ())]:
+    if not DECIMALS.isdisjoint(each.get("pattern") for each in keys.get("anyOf", ())):
         return "decimal number"
     return "number" if {*kinds} == {"integer", "number"} else str(kinds[0]) * (len(kinds) == 1)
 

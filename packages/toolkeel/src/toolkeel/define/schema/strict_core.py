@@ -31,22 +31,24 @@ from pydantic_core import (
 
 from toolkeel.define.schema.json_schema import KEYS, flag_sums
 from toolkeel.define.schema.text_forms import pattern_check, text_pattern
-from toolkeel.define.text_patterns import DECIMAL
+from toolkeel.define.text_patterns import decimal_pattern
 
 Core: TypeAlias = dict[str, Any]
 """A schema of pydantic-core, never changed once it is made."""
 
-_DECIMAL = re.compile(DECIMAL, re.A)
 _CONFIG: CoreConfig = {"strict": True, "allow_inf_nan": False}
 
 
-def strict_validator(core: Mapping[str, Any]) -> SchemaValidator | None:
+def strict_validator(
+    core: Mapping[str, Any], closes_objects: bool = False
+) -> SchemaValidator | None:
     """Build a validator that is strict and without gaps; None if pydantic's own is without them.
 
     Args:
         core: pydantic's core schema of an annotation.
+        closes_objects: True if objects refuse unknown keys, except those that allow them.
     """
-    closing = _Closing()
+    closing = _Closing(closes_objects)
     closed = closing.close(core)
     if not closing.count:
         return None
@@ -60,18 +62,23 @@ class _Closing:
         count: Gaps closed.
     """
 
-    def __init__(self) -> None:
-        self.count = 0
-        self._strips = False
+    def __init__(self, closes_objects: bool) -> None:
+        self.count = int(closes_objects)
+        self._closes_objects = closes_objects
+        self._strips = self._allows = False
 
     def close(self, core: Mapping[str, Any]) -> Core:
         """Return a copy of the schema with its gaps closed, and add their number to `count`."""
-        outer, config = self._strips, core.get("config", {})
-        self._strips = config.get("str_strip_whitespace", outer if "config" not in core else False)
+        outer, config = (self._strips, self._allows), core.get("config")
+        if config is not None:
+            self._strips = config.get("str_strip_whitespace", False)
+        own = core.get("extra_behavior") or (config or {}).get("extra_fields_behavior")
+        if own is not None or config is not None:
+            self._allows = own == "allow"
         try:
             return self._close(core)
         finally:
-            self._strips = outer
+            self._strips, self._allows = outer
 
     def _close(self, core: Mapping[str, Any]) -> Core:
         """Return a copy of a schema whose configuration is known, with its gaps closed and counted."""
@@ -79,6 +86,12 @@ class _Closing:
         if "config" in core:
             made["config"] = self._config(core["config"])
         kind = core["type"]
+        if self._closes_objects and kind in _OBJECTS and not self._allows:
+            made["extra_behavior"] = "forbid"
+        if kind in _AFTER_PYTHON:
+            made["strict"] = False
+        if kind in _TO_PYTHON:
+            self.count += 1
         if kind in _DICTS and (form := _key_form(core.get("keys_schema", {}))) is not None:
             self.count += 1
             made["keys_schema"] = _checked(form, made["keys_schema"])
@@ -120,6 +133,11 @@ class _Closing:
 
 
 _DICTS = ("dict", "frozendict", "ordered-dict", "counter")
+_OBJECTS = ("model-fields", "typed-dict", "dataclass-args")
+_TO_PYTHON = ("function-before", "function-wrap")
+"""Schemas that give what is inside them a value of Python, where strict mode refuses a list for a tuple."""
+_AFTER_PYTHON = ("tuple", "bytes", "deque", "ordered-dict", "counter", "frozendict")
+"""Schemas that take of JSON the same in either mode, and of Python's lists, texts and dicts in lax mode alone."""
 
 HOLDERS = frozenset({
     "schema", "items_schema", "keys_schema", "values_schema", "extras_schema", "json_schema",
@@ -141,16 +159,19 @@ def _named(made: Any, inner: Core) -> Core:
 
 
 def _close_text(core: Core) -> Core:
-    """Return a schema that takes text of the advertised form, or an object of the type itself."""
+    """Return a schema that takes text of the advertised form, or an object of the type itself.
+
+    To a union its value is as good a reading of a text as the text itself, so that the first branch wins.
+    """
     kind = core["type"]
     pattern, error, made = _TEXTS[kind]
     text = {"type": "str", "pattern": pattern, **_UNCHANGED}
-    parsed = {key: stored for key, stored in core.items() if key != "ref"} | {"strict": False}
+    inner: Any = {key: stored for key, stored in core.items() if key != "ref"} | {"strict": False}
     ready = {"type": "is-instance", "cls": made}
     either = {"type": "union", "mode": "left_to_right", "choices": [text, ready]}
-    form = {"type": "custom-error", "schema": either, "custom_error_type": error}
-    closed: Core = {"type": "chain", "steps": [form, parsed]}
-    return {**closed, "ref": core["ref"]} if "ref" in core else closed
+    form: Any = {"type": "custom-error", "schema": either, "custom_error_type": error}
+    parse = SchemaValidator(inner, _CONFIG).validate_python
+    return _named(core_schema.no_info_after_validator_function(parse, form), {**core})
 
 
 def _close_pattern(core: Core, pattern: str) -> Core:
@@ -158,6 +179,8 @@ def _close_pattern(core: Core, pattern: str) -> Core:
     before = core_schema.no_info_before_validator_function
     inner: Any
     check = pattern_check(pattern, _NO_FORM.get(core["type"], ()))
+    if core["type"] == "fraction":
+        check = _as_written(check)
     if core["type"] == "function-after":
         inner = {**core["schema"]}
         if inner["type"] == "bytes":
@@ -167,6 +190,17 @@ def _close_pattern(core: Core, pattern: str) -> Core:
         return _checked(check, core)
     inner = {**core}
     return _named(before(check, inner), inner)
+
+
+def _as_written(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a check after which a fraction is read from a number's digits: 0.1 is a tenth."""
+
+    def read(value: Any) -> Any:
+        """Return a float as text and other values unchanged, or raise pydantic's error for one without the form."""
+        checked = check(value)
+        return repr(checked) if isinstance(checked, float) else checked
+
+    return read
 
 
 _NO_FORM: Mapping[str, tuple[type, ...]] = {"fraction": (bool,), "complex": (bool, int, float)}
@@ -198,12 +232,13 @@ _TEXTS: Mapping[str, tuple[str, str, type]] = {
 
 
 def _close_decimal(core: Core) -> Core:
-    """Return a decimal's schema that accepts only numbers and plain decimal text."""
+    """Return a decimal's schema that accepts only numbers and plain decimal text of its sign."""
+    form = re.compile(decimal_pattern(core), re.A)
 
     def check(value: Any) -> Any:
         """Return the value unchanged, or raise pydantic's error for it."""
         if isinstance(value, str):
-            if _DECIMAL.fullmatch(value) is None:
+            if form.fullmatch(value) is None:
                 raise PydanticKnownError("decimal_parsing")
         elif isinstance(value, bool) or not isinstance(value, int | float | Decimal):
             raise PydanticKnownError("decimal_type")
@@ -213,9 +248,9 @@ def _close_decimal(core: Core) -> Core:
 
 
 def _close_literal(core: Core) -> Core | None:
-    """Return a literal's schema that distinguishes 1 and True; None if it has no numbers."""
+    """Return a literal's schema that distinguishes 1 and True and reads members; None if it has only text and null."""
     options = core["expected"]
-    if not _needs_types(options):
+    if not _needs_types(options) and not any(isinstance(each, Enum) for each in options):
         return None
     return _checked(_one_of(options, "literal_error"), core)
 
@@ -239,9 +274,10 @@ _PLAIN = (str, int, float, bool, type(None))
 
 
 def _one_of(options: list[Any], error: Any) -> Callable[[Any], Any]:
-    """Return a check that a JSON value is an option, which it returns: 1.0 is 1, and True is not."""
-    known = {(type(each) is bool, each): each for each in options}
-    listed = ", ".join(map(repr, options))
+    """Return a check that a JSON value is an option or a member's value, and returns that: 1.0 is 1, and True is not."""
+    sent = [(each.value if isinstance(each, Enum) else each, each) for each in options]
+    known = {(type(value) is bool, value): each for value, each in reversed(sent)}
+    listed = ", ".join(repr(value) for value, _ in sent)
 
     def check(value: Any) -> Any:
         """Return the option that the value equals, or raise pydantic's error for it."""
@@ -309,6 +345,11 @@ def _close_named_tuple(core: Core) -> Core | None:
     return _checked(check, core)
 
 
+def _close_generator(core: Core) -> Core:
+    """Return the schema of a list with a generator's items, which pydantic judges only when they are taken."""
+    return {**core, "type": "list"}
+
+
 def _close_names(core: Core) -> Core | None:
     """Return a field that is found by its advertised name alone; None if it has no other."""
     alias = core.get("validation_alias")
@@ -323,7 +364,7 @@ def _close_names(core: Core) -> Core | None:
 _CLOSERS: Mapping[str, Callable[[Core], Core | None]] = {
     **dict.fromkeys(_TEXTS, _close_text),
     "decimal": _close_decimal, "literal": _close_literal, "enum": _close_enum,
-    "set": _close_set, "frozenset": _close_set,
+    "set": _close_set, "frozenset": _close_set, "generator": _close_generator,
     "call": _close_named_tuple, "named-tuple": _close_named_tuple,
     **dict.fromkeys(("model-field", "typed-dict-field", "dataclass-field"), _close_names),
 }  # fmt: skip
