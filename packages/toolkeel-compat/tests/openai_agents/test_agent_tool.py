@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from pydantic import BaseModel, Field
 
 from toolkeel import SetupError
 from toolkeel.model_interface import Finish, TextDelta
@@ -127,5 +128,41 @@ def test_an_agent_as_a_tool_that_is_not_described_says_nothing_as_there() -> Non
 
 
 def test_what_an_agent_as_a_tool_does_not_take_is_refused_by_name() -> None:
-    with pytest.raises(SetupError, match="include_input_schema"):
-        Agent("clerk").as_tool(include_input_schema=True)  # type: ignore[call-arg]
+    with pytest.raises(SetupError, match="session"):
+        Agent("clerk").as_tool(session=object())  # type: ignore[call-arg]
+
+
+class Order(BaseModel):
+    """An order."""
+
+    item: str = Field(description="What.")
+    count: int = 1
+    size: Literal["s", "m"] = "m"
+
+
+def input_of(**options: Any) -> str:
+    """What an agent is asked by a call of its tool."""
+    model = Scripted(["done"])
+    tool = Agent("inner", model=model).as_tool("ask", "Ask.", **options)
+    tool.tool.invoke({"item": "tea"} if "parameters" in options else {"input": "hi"})
+    return model.requests[0].messages[-1].text
+
+
+def test_an_agent_reads_arguments_of_several_parameters_with_what_they_mean() -> None:
+    text = input_of(parameters=Order)
+    assert '"item": "tea",\n  "count": 1,\n  "size": "m"' in text
+    lines = text.partition("## Input Schema Summary:\n")[2].splitlines()
+    assert lines[:3] == [
+        "Description: An order.",
+        "- item (string, required) - What.",
+        "- count (integer, required)",
+    ]
+    assert '"additionalProperties": false' in input_of(parameters=Order, include_input_schema=True)
+
+
+def test_a_function_of_the_programs_may_make_the_input_of_a_call() -> None:
+    async def build(asked: dict[str, Any]) -> Any:
+        return [{"role": "user", "content": f"{asked['params']} {asked['json_schema']}"}]
+
+    assert input_of(input_builder=build) == "{'input': 'hi'} None"
+    assert input_of() == "hi"

@@ -28,7 +28,6 @@ from toolkeel_compat.openai_agents import (
     function_tool,
     handoff,
     nest_handoff_history,
-    prompt_with_handoff_instructions,
     remove_all_tools,
 )
 from toolkeel_compat.openai_agents.items import to_items
@@ -234,7 +233,6 @@ def test_what_would_not_be_honoured_is_refused() -> None:
     assert (made.agent_name, made.tool_name) == ("a", "transfer_to_a")
     assert made.tool_description.startswith("Handoff to the a agent")
     assert made.input_json_schema["properties"] == {}
-    assert prompt_with_handoff_instructions("Be kind.").endswith("Be kind.")
 
 
 def test_a_filter_sees_what_the_input_told_and_hands_it_on() -> None:

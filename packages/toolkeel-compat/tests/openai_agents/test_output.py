@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from tests.shared import peer
 from toolkeel.model_interface import OutputFormat
+from toolkeel.providers.wire.structured_output import compile_format
 from toolkeel.testing import Scripted, call
 from toolkeel_compat.openai_agents import (
     Agent,
@@ -63,6 +64,21 @@ def test_a_wrapped_type_is_the_type_itself() -> None:
         False,
     )
     assert (text.name(), text.is_plain_text(), text.is_strict_json_schema()) == ("str", True, True)
+
+
+def test_an_answer_is_asked_for_by_name_and_schema_of_the_original() -> None:
+    """A pair of numbers in the original's strict form: a default makes nothing nullable."""
+    model = Native(['{"left": 1, "right": 3}'])
+    agent = Agent(model=model, output_type=Pair)
+    assert Runner.run_sync(agent, "go").final_output == Pair(left=1, right=3)
+    asked = model.requests[0].settings.output
+    assert asked is not None
+    form = compile_format(asked, "openai-strict")
+    assert (asked.name, asked.description, form.strict) == ("final_output", "", True)
+    assert form.schema == Pair.model_json_schema() | {
+        "required": ["left", "right"],
+        "additionalProperties": False,
+    }
 
 
 def test_what_is_no_object_stands_under_response() -> None:

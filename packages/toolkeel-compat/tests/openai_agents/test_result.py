@@ -118,7 +118,8 @@ def test_a_run_that_goes_on_has_all_its_items() -> None:
     state = asyncio.run(RunState.from_string(agent, waiting.to_string()))
     state.approve(state.get_interruptions()[0])
     result = Runner.run_sync(agent, state)
-    kinds = ["tool_call_item", "tool_call_output_item", "message_output_item"]
+    asked = ["tool_call_item", "tool_approval_item"]
+    kinds = [*asked, "tool_call_output_item", "message_output_item"]
     assert result.input == "go" and [item.type for item in result.new_items] == kinds
 
 

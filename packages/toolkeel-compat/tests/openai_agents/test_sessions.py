@@ -118,11 +118,15 @@ def test_the_latest_items_alone_join_a_run_where_it_says_so() -> None:
     assert len(items(session)) == 9  # what was left out of a request is kept all the same
 
 
-def test_calls_that_wait_are_kept_when_they_have_their_results() -> None:
+def test_calls_that_wait_are_kept_and_their_results_follow_them() -> None:
     session = SQLiteSession("ada")
     agent = Agent(tools=[pay], model=Scripted([call("pay", {"amount": 5}, "c1"), "done"]))
     first = Runner.run_sync(agent, "pay 5", session=session)
-    assert [one.get("type", one.get("role")) for one in items(session)] == ["user"]
+    assert [one.get("type", one.get("role")) for one in items(session)] == ["user", "function_call"]
+    other = Agent(model=Scripted(["hello"]))
+    Runner.run_sync(other, "hi", session=session)
+    assert [one.role for one in other.model.requests[0].messages] == ["user", "user"]
+    asyncio.run(session.pop_item()), asyncio.run(session.pop_item())
     state = first.to_state()
     state.approve(first.interruptions[0])
     assert Runner.run_sync(agent, state, session=session).final_output == "done"

@@ -21,6 +21,7 @@ from toolkeel_compat.openai_agents import (
     RunContextWrapper,
     Runner,
     RunState,
+    SQLiteSession,
     ToolErrorFormatterArgs,
     function_tool,
 )
@@ -64,6 +65,28 @@ def test_a_run_stops_before_a_call_that_needs_approval_and_goes_on_with_it() -> 
     result = Runner.run_sync(clerk, state)
     assert (results(result), result.final_output) == (["cancelled 7"], "done")
     assert result.interruptions == []
+
+
+def test_items_and_results_stand_in_the_order_in_which_they_came() -> None:
+    """A call that ran beside one that waits comes before it in items, requests and the session."""
+    clerk = agent(
+        [call("cancel_order", {"order_id": 7}, "c1"), call("pay", {"amount": 1}, "c2")], "done"
+    )
+    session = SQLiteSession("order")
+    waiting = Runner.run_sync(clerk, "both", context=5, session=session)
+    state = asyncio.run(
+        RunState.from_json(clerk, json.loads(json.dumps(waiting.to_state().to_json())), context=5)
+    )
+    state.approve(state.get_interruptions()[0])
+    result = Runner.run_sync(clerk, state, session=session)
+    kinds = ["tool_call_item", "tool_call_item", "tool_approval_item", "tool_call_output_item"]
+    assert [one.type for one in waiting.new_items] == kinds
+    end = ["tool_call_output_item", "message_output_item"]
+    assert [one.type for one in result.new_items] == kinds + end
+    model: Any = clerk.model
+    sent = [getattr(one, "tool_call_id", "") for one in model.requests[-1].messages]
+    stored = [one.get("call_id") or "" for one in asyncio.run(session.get_items())]
+    assert (sent[-2:], stored) == (["c2", "c1"], ["", "c1", "c2", "c2", "c1", ""])
 
 
 def test_a_rejected_call_does_not_run_and_the_model_is_told_why() -> None:

@@ -12,6 +12,7 @@ import pytest
 from toolkeel import RunContext, ToolCall, ToolMessage, Toolset
 from toolkeel.errors import DefinitionError, InvalidArguments, SetupError
 from toolkeel.events import ToolFinished
+from toolkeel.providers.wire.tools import wire_tools
 from toolkeel.testing import Scripted, call
 from toolkeel_compat.openai_agents import (
     Agent,
@@ -121,7 +122,18 @@ def test_a_changed_copy_runs_as_changed() -> None:
 def test_openai_holds_a_tool_to_its_schema_unless_it_says_otherwise() -> None:
     loose = dataclasses.replace(weather, strict_json_schema=False)
     strict, plain = mark_strict([weather, loose])
-    assert strict.provider_options == {"strict": True} and plain is loose
+    assert strict.provider_options == {"strict": "verbatim"} and plain is loose
+    [body] = wire_tools([strict], "openai-responses").bodies
+    assert body["strict"] is True and body["parameters"] == weather.params_json_schema
+    assert body["parameters"]["properties"]["days"]["default"] == 1  # it was optional, and can be
+
+    @function_tool
+    def count(by_name: dict[str, int]) -> int:
+        """Count."""
+        return len(by_name)
+
+    [open_one] = mark_strict([count])
+    assert wire_tools([open_one], "openai-responses").bodies[0]["strict"] is False
 
 
 def test_a_result_is_shown_as_its_str_and_kept_as_it_is() -> None:

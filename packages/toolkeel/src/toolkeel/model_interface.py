@@ -128,13 +128,15 @@ class OutputFormat:
         name: Name of the format.
         schema: JSON Schema of an object.
         description: What the answer is, for the model.
-        strict: False to ask for the schema without enforcing it, where the wire can.
+        strict: True to have the schema enforced, in the form that the server needs for that;
+            ``verbatim`` to have OpenAI's servers enforce it as it is written, and others as for True;
+            False to ask for the schema without enforcing it, where the wire can.
     """
 
     name: str
     schema: Mapping[str, object]
     description: str = ""
-    strict: bool = True
+    strict: bool | Literal["verbatim"] = True
 
 
 @checked

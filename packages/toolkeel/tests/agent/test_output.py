@@ -471,6 +471,23 @@ def test_an_accepted_answer_is_final_though_a_call_beside_it_waits(route: str) -
     assert paid == [7, 7]
 
 
+def test_an_answer_that_needs_success_waits_for_the_correction_of_a_call_beside_it() -> None:
+    """It is no failed attempt: the agent may correct no answer. An unknown tool puts off nothing."""
+
+    @tool
+    def half(number: int) -> int:
+        """Halve it."""
+        return number // 2
+
+    needy = Annotated[int, OutputTool(needs_success=True)]
+    first, wrong = call(OUTPUT_TOOL, {"result": 1}), call("half", {"number": "x"})
+    model = Scripted([[first, wrong], call(OUTPUT_TOOL, {"result": 2})])
+    agent = Agent(model, tools=[half], output_retries=0)
+    assert agent.run_sync("go", output_type=needy).output == 2
+    unknown = Scripted([[first, call("third", {})]])
+    assert Agent(unknown, tools=[half]).run_sync("go", output_type=needy).output == 1
+
+
 def test_wrong_answers_of_one_turn_are_one_attempt() -> None:
     class Answer(BaseModel):
         number: int

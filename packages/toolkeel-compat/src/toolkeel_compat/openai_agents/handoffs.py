@@ -24,22 +24,9 @@ from toolkeel_compat.openai_agents.settings import RunConfig
 from toolkeel_compat.openai_agents.tools import STRICT, mark_strict, to_core_enabled
 
 __all__ = [
-    "RECOMMENDED_PROMPT_PREFIX", "Handoff", "HandoffHistoryMapper", "HandoffInputData",
-    "HandoffInputFilter", "default_handoff_history_mapper", "handoff", "nest_handoff_history",
-    "prompt_with_handoff_instructions", "remove_all_tools",
+    "Handoff", "HandoffHistoryMapper", "HandoffInputData", "HandoffInputFilter",
+    "default_handoff_history_mapper", "handoff", "nest_handoff_history", "remove_all_tools",
 ]  # fmt: skip
-
-RECOMMENDED_PROMPT_PREFIX = (
-    "You are one of several agents that share a conversation. A function named "
-    "transfer_to_<agent> hands it over to that agent; who takes it goes on at once. Do not speak "
-    "of these handovers to the person."
-)
-"""What an agent may be told of handoffs."""
-
-
-def prompt_with_handoff_instructions(prompt: str) -> str:
-    """Return the instructions with `RECOMMENDED_PROMPT_PREFIX` before them."""
-    return f"{RECOMMENDED_PROMPT_PREFIX}\n\n{prompt}"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,10 +19,10 @@ from pydantic_core import core_schema
 from typing_extensions import TypedDict
 
 from toolkeel.define.output_type import OutputTool, compile_output_form
-from toolkeel.define.subschemas import all_subschemas
+from toolkeel.model_interface import OutputFormat
 from toolkeel.providers.wire.plain_json import dumps
 from toolkeel_compat.openai_agents.exceptions import ModelBehaviorError, UserError
-from toolkeel_compat.openai_agents.models.strict_schema import to_strict_schema
+from toolkeel_compat.openai_agents.models.strict_schema import is_closed, to_strict_schema
 
 __all__ = ["AgentOutputSchema", "AgentOutputSchemaBase"]
 
@@ -84,7 +84,7 @@ def check_strict(output_type: Any) -> None:
     if output_type is None or isinstance(output_type, AgentOutputSchema | AgentOutputSchemaBase):
         return
     schema = TypeAdapter(to_output_type(output_type)).json_schema()
-    if any(part.get("additionalProperties", False) is not False for part in all_subschemas(schema)):
+    if not is_closed(schema):
         name = _format_type(output_type)
         raise UserError(
             f"output_type={name}: it has an object whose keys are not declared, as a dict, and a "
@@ -131,21 +131,37 @@ def to_output_type(output_type: Any) -> Any:
     >>> AgentOutputSchema(list[int]).validate_json('{"response": [1]}'), to_output_type(None)
     ([1], <class 'str'>)
     """
+    if output_type in (None, str):
+        return str
+    strict = True
     if isinstance(output_type, AgentOutputSchema | AgentOutputSchemaBase):
         if output_type.is_plain_text():
             return str
-        loose = not output_type.is_strict_json_schema()
+        strict = output_type.is_strict_json_schema()
         made = (
-            to_output_type(output_type.output_type)
+            _unwrap(output_type.output_type)
             if isinstance(output_type, AgentOutputSchema)
             else _make_validated_type(output_type)
         )
-        return Annotated[made, OutputTool(strict=False)] if loose else made
+    else:
+        made = _unwrap(output_type)
+    schema = TypeAdapter(made).json_schema()
+    shown = to_strict_schema(schema) if strict else schema
+    form = OutputFormat(_FORMAT, shown, strict="verbatim" if strict else False)
+    return Annotated[made, OutputTool(strict=strict, format=form)]
+
+
+_FORMAT = "final_output"
+"""What the SDK calls the format of every answer."""
+
+
+def _unwrap(output_type: Any) -> Any:
+    """Return a type whose values are those of `output_type`, with the schema that the SDK shows."""
     kind = get_origin(output_type) or output_type or str
     if isinstance(kind, type) and issubclass(kind, BaseModel | dict | str):
         return output_type or str
     make: Any = TypedDict
-    response = make("Response", {"response": output_type})
+    response = make("OutputType", {"response": output_type})
     return Annotated[response, AfterValidator(itemgetter("response"))]
 
 

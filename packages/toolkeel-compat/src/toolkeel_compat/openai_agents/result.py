@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from typing_extensions import TypeVar
 
-from toolkeel._records.record import record
+from toolkeel._records.record import NOTHING, record
 from toolkeel.agent import result as core_result
 from toolkeel.agent.history import HistoryView
 from toolkeel.agent.run_state import RunState as SavedRun
 from toolkeel.errors import SetupError
-from toolkeel.messages import AssistantMessage, Message, SystemMessage
+from toolkeel.messages import AssistantMessage, Message, SystemMessage, ToolMessage
 from toolkeel_compat.openai_agents.context import RunContextWrapper, TResponseInputItem
 from toolkeel_compat.openai_agents.guardrails import (
     InputGuardrailResult,
@@ -48,6 +50,7 @@ class RunInput:
         messages: Messages of the transcript that are not new.
         input: The input as passed, if known.
         verdicts: Results of guardrails.
+        waits: How often each call has waited for approval, by its id.
     """
 
     agent: Any
@@ -55,6 +58,7 @@ class RunInput:
     messages: Sequence[Message] = ()
     input: Any = None
     verdicts: Sequence[Any] = ()
+    waits: Mapping[str, int] = NOTHING
 
 
 def _filter_verdicts(kind: type) -> Any:
@@ -73,13 +77,15 @@ class RunResult:
     Args:
         input: The run's input.
         final_output: The output.
-        new_items: The items it added, in order; those that wait for approval are the last.
+        new_items: The items it added, in the order in which they came: a call that waits for approval
+            is among the results of its turn, and its own result follows them.
         last_agent: The agent that owned the run at its end.
         context_wrapper: The user's own object, and the usage.
         messages: The complete transcript.
         state: The core's saved run.
         given: Number of messages that the run started with.
         verdicts: Results of guardrails.
+        waits: How often each call has waited for approval, by its id.
     """
 
     input: Any
@@ -91,6 +97,7 @@ class RunResult:
     state: SavedRun
     given: int = 0
     verdicts: Sequence[Any] = ()
+    waits: Mapping[str, int] = NOTHING
 
     input_guardrail_results = _filter_verdicts(InputGuardrailResult)
     output_guardrail_results = _filter_verdicts(OutputGuardrailResult)
@@ -126,8 +133,9 @@ class RunResult:
     def to_state(self) -> RunState:
         """Return the state: decide on its interruptions, and pass it to `Runner.run`."""
         wrapper = self.context_wrapper
+        always = wrapper.standing_decisions
         return RunState(
-            self.last_agent, self.state, wrapper.context, wrapper.standing_decisions, self.given
+            self.last_agent, self.state, wrapper.context, always, self.given, self.waits
         )
 
     def final_output_as(self, cls: type[T], raise_if_incorrect_type: bool = False) -> T:
@@ -160,9 +168,58 @@ def to_result(result: core_result.RunResult[Any], run_input: RunInput) -> RunRes
     answer = result.output_value if result.has_output else None
     if isinstance(answer, str):
         answer = _pick_answer(result.messages[-1], answer)
+    waits = dict(run_input.waits)
+    for ticket in result.state.pending:
+        waits[ticket.call_id] = waits.get(ticket.call_id, 0) + 1
+    run_input = dataclasses.replace(run_input, waits=waits)
     made = make_result(answer, result.messages, result.state, run_input)
-    made.new_items.extend(made.interruptions)
+    made.new_items[:] = _add_approvals(made)
     return made
+
+
+def arrange_results(messages: Sequence[Message], waits: Mapping[str, int]) -> list[Message]:
+    """Return a transcript with each turn's results in the order in which they came.
+
+    Args:
+        messages: The transcript, with each turn's results in the order of the calls.
+        waits: How often each call has waited for approval, by its id.
+    """
+    made: list[Message] = []
+    for is_result, group in itertools.groupby(messages, lambda one: isinstance(one, ToolMessage)):
+        found: list[Any] = list(group)
+        made += sorted(found, key=lambda it: waits.get(it.tool_call_id, 0)) if is_result else found
+    return made
+
+
+def _add_approvals(result: RunResult) -> list[Any]:
+    """Return the items of a result with those that wait, or have waited, in their places."""
+    interruptions = result.interruptions
+    asked = {item.call_id: item for item in interruptions}
+    made: list[Any] = []
+    waiting: list[Any] = []  # calls of the turn without a result or an approval item yet
+
+    def pass_to(id: str | None) -> None:
+        """Add the approval items of waiting calls before this one; of all for None."""
+        for call in [*waiting]:
+            if call.call_id == id:
+                break
+            waiting.remove(call)
+            if call.call_id in result.waits:
+                again = ToolApprovalItem(call.agent, call.raw_item, None)
+                made.append(asked.pop(call.call_id, again))
+
+    for item in result.new_items:
+        if item.type == "tool_call_item":
+            waiting.append(item)
+        elif item.type == "tool_call_output_item":
+            id = item.call_id
+            pass_to(None if id in result.waits else id)
+            waiting[:] = [call for call in waiting if call.call_id != id]
+        else:
+            pass_to(None)
+        made.append(item)
+    pass_to(None)
+    return [*made, *asked.values()]
 
 
 def _pick_answer(reply: Message, text: str) -> str:
@@ -175,6 +232,7 @@ def make_result(
     answer: object, messages: list[Message], state: SavedRun, run_input: RunInput
 ) -> RunResult:
     """Build the result of a run, finished or failed."""
+    messages = arrange_results(messages, run_input.waits)
     known = {id(message) for message in run_input.messages}
     fresh = [
         n for n, one in enumerate(messages) if not (id(one) in known or _is_system_message(one))
@@ -194,6 +252,7 @@ def make_result(
         state,
         start,
         run_input.verdicts,
+        run_input.waits,
     )
 
 

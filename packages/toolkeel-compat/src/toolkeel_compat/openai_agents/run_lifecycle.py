@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Generic, TypedDict, TypeVar
 
@@ -27,7 +28,13 @@ from toolkeel_compat.openai_agents.exceptions import (
 )
 from toolkeel_compat.openai_agents.hooks import RunHooks, call_hooks
 from toolkeel_compat.openai_agents.items import ItemHelpers, to_messages
-from toolkeel_compat.openai_agents.result import RunInput, RunResult, make_result, to_result
+from toolkeel_compat.openai_agents.result import (
+    RunInput,
+    RunResult,
+    arrange_results,
+    make_result,
+    to_result,
+)
 from toolkeel_compat.openai_agents.sessions import RunMemory, is_session, withhold_output
 from toolkeel_compat.openai_agents.settings import MAX_TURNS, RunConfig
 from toolkeel_compat.openai_agents.state import RunState
@@ -143,6 +150,7 @@ class RunLifecycle:
         self.options["deps"] = context
         if isinstance(input, RunState):
             self.wrapper.standing_decisions = input.standing_decisions
+        self.waits: Mapping[str, int] = input.waits if isinstance(input, RunState) else {}
         self.active_agent: Any = agent
         self.run: Run[Any] | None = None
         self.core = agent.build_for_run(self)
@@ -180,9 +188,12 @@ class RunLifecycle:
     async def begin_turn(
         self, request: ModelRequest, run: RunContext, proceed: SendRequest
     ) -> AssistantMessage:
-        """Await `before_turn` before each request, as the outermost model step."""
+        """Await `before_turn` before each request, and order results, as the outermost model step."""
         if self.before_turn is not None:
             await self.before_turn(run)
+        if self.waits:
+            arranged = arrange_results(request.messages, self.waits)
+            request = dataclasses.replace(request, messages=arranged)
         return await proceed(request)
 
     def for_inner_run(
@@ -238,7 +249,7 @@ class RunLifecycle:
             made = make_result(
                 answer.final_output, [*made.messages, *extra], made.state, self._make_given()
             )
-        await self._save(made.messages)
+        await self._save(made.messages, waiting=bool(made.state.pending))
         if error is not None and answer is None:
             error.run_data = made
             raise error
@@ -273,7 +284,7 @@ class RunLifecycle:
             original, asked = None, self.input_messages[: self.input.given]
         else:
             original, asked = self.original_input, self.input_messages
-        return RunInput(self.agent, self.wrapper, asked, original, self.verdicts)
+        return RunInput(self.agent, self.wrapper, asked, original, self.verdicts, self.waits)
 
     async def to_raised_error(self, error: Exception) -> Exception:
         """Return the exception to raise, with the saved work until then as ``run_data``."""
@@ -294,6 +305,7 @@ class RunLifecycle:
         if self.run is not None:
             await asyncio.shield(self._save(self.run.messages))
 
-    async def _save(self, messages: Sequence[Message]) -> None:
+    async def _save(self, messages: Sequence[Message], *, waiting: bool = False) -> None:
         if self.memory is not None:
-            await self.memory.save(messages, self.input_messages)
+            arranged = arrange_results(messages, self.waits)
+            await self.memory.save(arranged, self.input_messages, waiting=waiting)

@@ -254,20 +254,35 @@ class RunMemory:
         await self._session.add_items(new_items)  # kept whatever becomes of the run
         return run_input
 
-    async def save(self, messages: Sequence[Message], asked: Sequence[Message]) -> None:
-        """Store new messages; calls are stored together with their results.
+    async def save(
+        self,
+        messages: Sequence[Message],
+        asked: Sequence[Message],
+        *,
+        waiting: bool = False,
+    ) -> None:
+        """Store new messages; calls are stored together with their results, unless they wait for a person.
 
         Args:
             messages: The transcript.
             asked: The part of it that was the run's input.
+            waiting: The open calls wait for a person, and are stored as they are.
         """
         if not self._kept:
-            self._kept = list(asked if self._said else before_open_calls(asked))
+            stored = self._said or await self._has_open_calls(asked)
+            self._kept = list(asked if stored else before_open_calls(asked))
         known = {id(one) for one in self._kept}
-        new = [one for one in before_open_calls(messages) if id(one) not in known]
+        finished = messages if waiting else before_open_calls(messages)
+        new = [one for one in finished if id(one) not in known]
         self._kept += new
         if items := to_input_list(new):
             await self._session.add_items(items)
+
+    async def _has_open_calls(self, messages: Sequence[Message]) -> bool:
+        """Return True if the session has the calls of a transcript that have no results."""
+        items = await self._session.get_items()
+        stored = {one.get("call_id") for one in items if isinstance(one, Mapping)}
+        return all(call.id in stored for call in unanswered(messages))
 
 
 def drop_open_calls(items: Iterable[Any]) -> list[Any]:

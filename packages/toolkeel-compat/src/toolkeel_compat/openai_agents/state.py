@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
-from toolkeel._records.record import record
+from toolkeel._records.record import NOTHING, record
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent import run_state as core
 from toolkeel.errors import SetupError
@@ -124,6 +124,8 @@ class RunState:
         always: Standing decisions by tool: an empty string approves, any other text rejects with it;
             `AFTER_LABELS` approves also calls that are asked about because of what the run has read.
         given: Number of messages that the run started with.
+        waits: How often each call has waited for approval, by its id; empty in states of earlier
+            versions.
     """
 
     def __init__(
@@ -133,7 +135,9 @@ class RunState:
         context: Any = None,
         always: dict[str, str] | None = None,
         given: int = 0,
+        waits: Mapping[str, int] = NOTHING,
     ) -> None:
+        self.waits = waits
         self.agent = agent
         self.state = state
         self.context = context
@@ -236,7 +240,8 @@ class RunState:
         decided = [decision.to_dict() for decision in self._decisions.values()]
         state = json.loads(self.state.to_json(key))
         always = dict(self.standing_decisions)
-        data = {"state": state, "decisions": decided, "always": always, "given": self.given}
+        counts = {"given": self.given, "waits": dict(self.waits)}
+        data = {"state": state, "decisions": decided, "always": always, **counts}
         return {**data, "signature": core.sign(data, key)} if key else data
 
     def to_string(self, key: bytes = b"") -> str:
@@ -287,4 +292,5 @@ class RunState:
         made._decisions = {one.ticket: one for one in found}
         made.standing_decisions.update(state_json.get("always", {}))
         made.given = int(state_json.get("given", 0))
+        made.waits = dict(state_json.get("waits", {}))
         return made

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypedDict, Unpack
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import ToolContext as CoreContext
 from toolkeel.define import decorator as core
+from toolkeel.define.schema.argument_schema import ArgumentSchema
 from toolkeel.define.tool import DEFAULT_TIMEOUT, AnyTool, Prepared, Proceed, Step
 from toolkeel.define.tool import ApprovalOption as CoreApprovalOption
 from toolkeel.define.tool import Enabled as CoreEnabled
@@ -28,7 +29,7 @@ from toolkeel_compat.check_options import SECONDS, check_fields, check_options, 
 from toolkeel_compat.openai_agents.context import RunContextWrapper, ToolContext
 from toolkeel_compat.openai_agents.exceptions import ToolTimeoutError, UserError
 from toolkeel_compat.openai_agents.guardrails import ToolInputGuardrail, ToolOutputGuardrail
-from toolkeel_compat.openai_agents.models.strict_schema import to_strict_schema
+from toolkeel_compat.openai_agents.models.strict_schema import is_closed, to_strict_schema
 from toolkeel_compat.openai_agents.tool_outputs import read_parts
 
 __all__ = ["FunctionTool", "Tool", "default_tool_error_function", "function_tool", "tool"]
@@ -44,6 +45,8 @@ _PROGRAM_TEXT: Mapping[str, object] = {"told": "by a function of the program's"}
 DEFAULT_ERROR_TEXT = "An error occurred while running the tool. Please try again."
 STRICT: Mapping[str, object] = {"strict": True}
 """What says of a tool that the provider shall hold its arguments to the schema."""
+_VERBATIM: Mapping[str, object] = {"strict": "verbatim"}
+"""The same for a schema that is in the SDK's strict form, and is sent as it is, as there."""
 
 
 def default_tool_error_function(ctx: RunContextWrapper[Any], error: Exception) -> str:
@@ -275,7 +278,13 @@ def _mark_strict(tool: Any, every: bool) -> Any:
     made = tool if isinstance(tool, CoreTool) else getattr(tool, "tool", None)
     if not isinstance(made, CoreTool) or not (every or made.metadata.get("strict")):
         return tool
-    return dataclasses.replace(made, provider_options={**made.provider_options, **STRICT})
+    shown = to_strict_schema(made.parameters)
+    if not is_closed(shown):
+        return dataclasses.replace(made, provider_options={**made.provider_options, **STRICT})
+    options = {**made.provider_options, **_VERBATIM}
+    fields = {name: getattr(made.arguments, name) for name in ArgumentSchema.__match_args__}
+    arguments = ArgumentSchema(**{**fields, "schema": shown})  # calls are checked as before
+    return dataclasses.replace(made, arguments=arguments, provider_options=options)
 
 
 async def _convert_result(

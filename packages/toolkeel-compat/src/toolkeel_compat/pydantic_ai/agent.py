@@ -24,7 +24,7 @@ from toolkeel_compat.check_options import check_options
 from toolkeel_compat.missing import refuse_attributes
 from toolkeel_compat.pydantic_ai.context import RunContext, current_run
 from toolkeel_compat.pydantic_ai.exceptions import UsageLimitExceeded, to_run_error
-from toolkeel_compat.pydantic_ai.failures import send_failures
+from toolkeel_compat.pydantic_ai.failures import make_failure_step
 from toolkeel_compat.pydantic_ai.history_processors import ProcessHistory, make_history_step
 from toolkeel_compat.pydantic_ai.messages import (
     get_values,
@@ -322,7 +322,7 @@ class Agent(ToolCollection, Generic[_D, _T]):
                 *([make_history_step(self._processors)] if self._processors else []),
                 check_text,
                 *(text_steps if takes_text(output.type_) else []),
-                send_failures,
+                make_failure_step(output.type_),
             ],
             steps=steps,
         )

@@ -25,6 +25,10 @@ OUTPUT_ACCEPTED = "Final result processed."
 """Text of an accepted answer's result: it is no result of a tool of the program."""
 OUTPUT_NOT_USED = "Output tool not used - a final result was already processed."
 """Text of the result of a further answer in the same turn."""
+OUTPUT_PUT_OFF = (
+    "Output not used as the final result - addressing tool retries from this round first."
+)
+"""Text of the result of an answer beside a call that the model corrects first."""
 
 
 @refuse_attributes(USAGE_HINTS)

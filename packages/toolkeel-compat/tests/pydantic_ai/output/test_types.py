@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from toolkeel.model_interface import OutputFormat
 from toolkeel.testing import Scripted, call
 from toolkeel_compat.pydantic_ai import (
     Agent,
@@ -77,10 +78,54 @@ def test_an_output_may_name_and_describe_its_tool() -> None:
 
 
 def test_what_a_provider_enforces_is_one_form() -> None:
-    tools, _, result = offered(
-        NativeOutput([Box, Failure]), call("final_result", {"response": {"width": 1}})
-    )
+    choice = {"result": {"kind": "Box", "data": {"width": 1}}}
+    tools, _, result = offered(NativeOutput([Box, Failure]), call("final_result", choice))
     assert list(tools) == ["final_result"] and result.output == Box(width=1)
+
+
+class Native(Scripted):
+    """A model whose server holds replies to a form."""
+
+    def supports_format(self, output: OutputFormat, *, tools: bool) -> bool:
+        return True
+
+
+def test_of_several_enforced_types_an_answer_says_its_kind_and_is_corrected() -> None:
+    texts = [
+        '{"result": {"kind": "Lid", "data": {}}}',
+        '{"result": {"kind": "Box", "data": {"width": "x"}}}',
+        '{"result": {"kind": "Failure", "data": {"why": "none"}}}',
+    ]
+    model = Native(texts)
+    agent = Agent(model, output_type=NativeOutput([Box, Failure]), retries=2)
+    assert agent.run_sync("go").output == Failure(why="none")
+    asked = model.requests[0].settings.output
+    assert asked is not None
+    kinds = asked.schema["properties"]["result"]["anyOf"]  # type: ignore[index]
+    assert [one["properties"]["kind"]["const"] for one in kinds] == ["Box", "Failure"]
+    assert '"loc":["result","kind"]' in model.requests[1].messages[-1].text
+    assert '"loc":["width"]' in model.requests[2].messages[-1].text
+
+
+def test_an_answer_beside_a_call_that_is_corrected_is_put_off() -> None:
+    fails = iter([True, False])
+    first = call("final_result", {"width": 1}, "f1")
+    model = Scripted([[first, call("look", {}, "c1")], call("final_result", {"width": 2}, "f2")])
+    agent = Agent(model, output_type=Box)
+
+    @agent.tool_plain
+    def look() -> str:
+        """Look."""
+        if next(fails):
+            raise ModelRetry("again")
+        return "seen"
+
+    result = agent.run_sync("go")
+    assert result.output == Box(width=2)
+    answer, problem = model.requests[1].messages[-2:]
+    assert answer.text.startswith("Output not used as the final result")
+    assert "again" in problem.text
+    assert result.all_messages()[2].parts[0].content == answer.text
 
 
 def test_wrong_answers_of_either_tool_count_together() -> None:

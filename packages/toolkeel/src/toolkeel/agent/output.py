@@ -64,6 +64,11 @@ class OutputPlan:
         """The tools by which the model answers; empty if replies are constrained instead."""
         return () if self.native else tuple(form.tool for form in self.forms)
 
+    @property
+    def needs_success(self) -> bool:
+        """True if an answer counts only where no call beside it failed. See `OutputTool`."""
+        return any(form.needs_success for form in self.forms)
+
     def find_tool(self, name: str) -> AnyTool | None:
         """Return the tool of this name by which the model answers, or None."""
         return next((form.tool for form in self.forms if form.tool.name == name), None)
@@ -130,6 +135,10 @@ def _free_name(wanted: str, taken: Container[str]) -> str:
     return name
 
 
+CORRECTABLE = ("tool_error", "invalid_arguments", "malformed_arguments", "timeout")
+"""Kinds of failed results of calls that the model can make again."""
+
+
 class OutputAttempts:
     """The answers of a run's model so far, valid or not.
 
@@ -172,15 +181,18 @@ class OutputAttempts:
         return self._plan.find_tool(result.name) is not None
 
     def _take_turn(self, calls: Sequence[ToolCall], results: Sequence[ToolMessage]) -> None:
-        """Store the first accepted answer of a turn's results, else count the last one as a failed attempt.
+        """Store the first accepted answer of a turn's results, else count the last failed one as an attempt.
 
-        Do nothing without results of the output tool, or if there is an answer already.
+        An answer that needs success, beside a call that the model can correct, is neither. Do nothing without results of the output tool, or if there is an answer already.
 
         Raises:
             OutputError: there were more failed attempts than the model may correct.
         """
         said = {call.id: call.arguments for call in calls}
         answers = [result for result in results if self._is_answer(result)]
+        others = [result for result in results if not self._is_answer(result)]
+        if self._plan.needs_success and any(each.kind in CORRECTABLE for each in others):
+            answers = [each for each in answers if each.failed]
         for result in answers if not self.has_value else ():
             if not result.failed:
                 self.has_value, self.value = True, self._value(result, said)

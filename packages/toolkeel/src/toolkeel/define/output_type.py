@@ -64,6 +64,9 @@ class OutputTool:
         steps: Steps around each call of the tool; the artifact of what the first gives is the answer.
         by_text: True if the answer is the reply's text where the server holds replies to a schema; False
             for a call everywhere.
+        format: The format of such a text; None for one with the tool's name, description and schema.
+        needs_success: True if an answer counts only where no call beside it failed in a way that the
+            model can correct.
     """
 
     name: str = OUTPUT_TOOL
@@ -74,6 +77,8 @@ class OutputTool:
     strict: bool = True
     steps: tuple[Step, ...] = ()
     by_text: bool = True
+    format: OutputFormat | None = None
+    needs_success: bool = False
 
 
 @record
@@ -85,17 +90,21 @@ class OutputForm:
         wrapped: True if the value is under a key of its own, since it is no object.
         key: That key.
         strict: False if the provider does not enforce the schema.
+        own_format: See `OutputTool.format`.
+        needs_success: See `OutputTool.needs_success`.
     """
 
     tool: AnyTool
     wrapped: bool
     key: str = _VALUE
     strict: bool = True
+    own_format: OutputFormat | None = None
+    needs_success: bool = False
 
     @property
     def format(self) -> OutputFormat:
         """The response format for wires that hold replies to a schema."""
-        return OutputFormat(
+        return self.own_format or OutputFormat(
             self.tool.name, self.tool.parameters, self.tool.description, self.strict
         )
 
@@ -191,7 +200,8 @@ def compile_output_form(output_type: TypeForm[Any], name: str = OUTPUT_TOOL) -> 
     if description is None:
         description = f"{ANSWER_NOTE} {message}".strip()
     tool = _tool(name, description, arguments, wanted)
-    return OutputForm(tool, wrapped, wanted.key, wanted.strict)
+    more = (wanted.key, wanted.strict, wanted.format, wanted.needs_success)
+    return OutputForm(tool, wrapped, *more)
 
 
 def _with_root_object(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,9 +14,15 @@ from tests.providers.gemini import test_public as test_gemini
 from tests.providers.loopback import Json, answer, chunk, events, saying
 from tests.providers.openai_responses import test_public as test_openai_responses
 from toolkeel import Agent, tool
+from toolkeel.define.dialect.definition import definition
 from toolkeel.define.output_type import compile_output_form
 from toolkeel.messages import UserMessage
-from toolkeel.model_interface import ModelRequest, Settings, SupportsStructuredOutput
+from toolkeel.model_interface import (
+    ModelRequest,
+    OutputFormat,
+    Settings,
+    SupportsStructuredOutput,
+)
 from toolkeel.providers import anthropic, bedrock, gemini, openai_chat, openai_responses
 from toolkeel.providers.anthropic.model import AnthropicMessages
 from toolkeel.providers.bedrock.model import BedrockConverse
@@ -26,6 +32,7 @@ from toolkeel.providers.openai_chat.model import OpenAIChat
 from toolkeel.providers.openai_responses.model import OpenAIResponses
 from toolkeel.providers.wire.structured_output import (
     claude_has_structured_output,
+    compile_format,
     gemini_has_structured_output,
     gpt_has_structured_output,
 )
@@ -51,6 +58,22 @@ def test_chat_completions_is_told_by_response_format() -> None:
     assert form["type"] == "json_schema" and form["json_schema"]["strict"] is True
     assert form["json_schema"]["schema"].items() >= CLOSED.items()
     assert form["json_schema"]["schema"]["required"] == ["city", "nights", "tags"]
+
+
+def test_openai_enforces_a_schema_as_it_is_written_if_asked_to() -> None:
+    """Elsewhere it is an enforced one like any other."""
+    schema = {"type": "object", "properties": {"a": {"type": "integer", "default": 1}}}
+    form = OutputFormat("own", schema, strict="verbatim")
+    request = ModelRequest([UserMessage("go")], (), Settings(output=form))
+    sent: Any = openai_responses.encode(request, "gpt-5")["text"]
+    assert sent["format"] == {
+        "type": "json_schema", "name": "own", "schema": schema, "strict": True,
+    }  # fmt: skip
+    rewritten = compile_format(form, "anthropic-strict")
+    assert rewritten.schema["additionalProperties"] is False
+    tool_body = definition("f", "F.", schema, "openai-chat", strict="verbatim").body["function"]
+    assert (tool_body["parameters"], tool_body["strict"]) == (schema, True)
+    assert "strict" in definition("f", "F.", schema, "anthropic", strict="verbatim").body
 
 
 def test_responses_is_told_by_the_format_of_text() -> None:

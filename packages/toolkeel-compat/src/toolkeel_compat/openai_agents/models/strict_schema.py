@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolkeel.define.subschemas import resolve
+from toolkeel.define.subschemas import all_subschemas, resolve
 
 _MAPS = ("properties", "$defs", "definitions")
 _LISTS = ("anyOf", "allOf")
@@ -21,6 +21,12 @@ def to_strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """
     made: dict[str, Any] = _convert(schema or {"type": "object", "properties": {}}, schema, ())
     return made
+
+
+def is_closed(schema: Mapping[str, Any]) -> bool:
+    """Return True if no object of a schema may have undeclared keys, as strict mode demands."""
+    parts = all_subschemas(schema)
+    return all(part.get("additionalProperties", False) is False for part in parts)
 
 
 def _convert(

@@ -7,13 +7,15 @@ import json
 import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import chain, count
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from pydantic import TypeAdapter
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter
+from pydantic_core import core_schema
+from typing_extensions import TypedDict
 
 from toolkeel._records.record import record
-from toolkeel_compat.pydantic_ai.exceptions import ModelRetry
 from toolkeel_compat.pydantic_ai.output.functions import NamedType
 
 TEMPLATE: Final = """\
@@ -55,8 +57,7 @@ def prompt_output(
 ) -> tuple[Callable[[str], Any], str]:
     """Return the function that reads a text as an answer, and the instructions that ask for such a text.
 
-    The function raises pydantic's `ValidationError` for JSON of another form, and `ModelRetry` for a kind
-    of answer that there is not.
+    The function raises pydantic's `ValidationError` for JSON of another form.
 
     Args:
         types: The types of the answer; of several, the answer says its kind.
@@ -72,15 +73,48 @@ def prompt_output(
         value = TypeAdapter[dict[str, Any]](dict[str, Any]).validate_json(body)
         if len(forms) == 1:
             return forms[0].read(value)
-        result = value.get("result")
-        chosen = result if isinstance(result, Mapping) else {}
-        for form in forms:
-            if form.name == chosen.get("kind"):
-                return form.read(chosen.get("data"))
-        raise ModelRetry(f"kind is one of {', '.join(one.name for one in forms)}")
+        return _pick(forms, TypeAdapter(_make_envelope(forms)).validate_python(value))
 
     said = json.dumps(schema, ensure_ascii=False)
     return read, (TEMPLATE if template is None else template).replace("{schema}", said)
+
+
+def make_choice(types: Sequence[NamedType]) -> type:
+    """Return a type whose JSON says which of several types an answer has, and whose values are theirs."""
+    forms = [_make_form(one) for one in _number(types)]
+    schema = _join_schemas(forms, types)
+
+    class Choice:
+        """An answer of one of several kinds."""
+
+        @classmethod
+        def __get_pydantic_core_schema__(
+            cls, source: Any, handler: GetCoreSchemaHandler
+        ) -> core_schema.CoreSchema:
+            pick, envelope = partial(_pick, forms), handler.generate_schema(_make_envelope(forms))
+            return core_schema.no_info_after_validator_function(pick, envelope)
+
+        @classmethod
+        def __get_pydantic_json_schema__(
+            cls, core: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+        ) -> dict[str, Any]:
+            return schema
+
+    return Choice
+
+
+def _make_envelope(forms: Sequence[_Form]) -> Any:
+    """Return the type of ``{"result": {"kind": ..., "data": ...}}``."""
+    make: Any = TypedDict
+    kinds: Any = Literal[tuple(form.name for form in forms)]
+    result = make("result", {"kind": kinds, "data": dict[str, Any]})
+    return make("answer", {"result": result})
+
+
+def _pick(forms: Sequence[_Form], answer: Mapping[str, Any]) -> Any:
+    """Return the valid answer in an envelope, or raise `ValidationError`."""
+    result = answer["result"]
+    return next(one for one in forms if one.name == result["kind"]).read(result["data"])
 
 
 def _number(types: Sequence[NamedType]) -> list[NamedType]:

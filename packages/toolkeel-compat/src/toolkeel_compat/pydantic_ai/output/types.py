@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from types import NoneType, UnionType
@@ -14,15 +14,17 @@ from typing import Annotated, Any, Final, Generic, Literal, Union, get_args, get
 from typing_extensions import TypeVar
 
 from toolkeel._records.record import record
-from toolkeel.define.output_type import OUTPUT_TOOL, OutputTool
+from toolkeel.define.output_type import OUTPUT_TOOL, OutputTool, compile_output_form
+from toolkeel.define.subschemas import all_subschemas
 from toolkeel.errors import SetupError
+from toolkeel.model_interface import OutputFormat
 from toolkeel_compat.pydantic_ai.deferred import DeferredToolRequests
 from toolkeel_compat.pydantic_ai.output.functions import (
     NamedType,
     is_output_function,
     read_output_function,
 )
-from toolkeel_compat.pydantic_ai.output.prompted import prompt_output
+from toolkeel_compat.pydantic_ai.output.prompted import make_choice, prompt_output
 from toolkeel_compat.pydantic_ai.output.validators import make_answer_step
 from toolkeel_compat.pydantic_ai.usage import OUTPUT_ACCEPTED
 
@@ -192,12 +194,22 @@ def _read_type(output: Any) -> NamedType:
 
 
 def _make_native_type(native: NativeOutput[Any], validators: Sequence[Callable[..., Any]]) -> Any:
-    """Return the core's type of a `NativeOutput`: one union."""
+    """Return the core's type of a `NativeOutput`; of several types, the answer says its kind."""
     types = [_read_type(one) for one in _flatten(native.outputs)]
     name = native.name or (types[0].name if len(types) == 1 else "") or OUTPUT_TOOL
     description = native.description or (types[0].description if len(types) == 1 else "")
     tool = _make_tool(name, description, native.strict, validators, by_text=True)
-    return Annotated[reduce(or_, [one.type_ for one in types]), tool]
+    kind: Any = types[0].type_ if len(types) == 1 else make_choice(types)
+    schema = compile_output_form(Annotated[kind, tool], name).tool.parameters
+    if native.strict is None and any(_has_optional(part) for part in all_subschemas(schema)):
+        form = OutputFormat(name, schema, description or "", strict=False)  # as there
+        tool = dataclasses.replace(tool, format=form)
+    return Annotated[kind, tool]
+
+
+def _has_optional(schema: Mapping[str, Any]) -> bool:
+    """Return True for an object with a property that may be absent, which no strict mode has."""
+    return not {*schema.get("properties", ())} <= {*schema.get("required", ())}
 
 
 def _name_tool(
@@ -230,6 +242,7 @@ def _make_tool(
         strict=strict is not False,
         steps=(make_answer_step(validators),),
         by_text=by_text,
+        needs_success=True,
     )
 
 

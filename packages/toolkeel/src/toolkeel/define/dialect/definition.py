@@ -7,6 +7,7 @@ schema is compiled for, how the envelope is built, and which extras it has a pla
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
@@ -18,6 +19,8 @@ from toolkeel.define.names import POLICIES, wire_name
 from toolkeel.errors import DefinitionError
 
 Form: TypeAlias = Literal["openai-chat", "openai-responses", Provider]
+Strictness: TypeAlias = bool | Literal["verbatim"]
+"""Whether a server enforces a schema; ``verbatim``: OpenAI's does, without a change to the schema."""
 
 
 @record
@@ -174,7 +177,7 @@ def definition(
     schema: Mapping[str, object],
     target: Form,
     *,
-    strict: bool | None = None,
+    strict: Strictness | None = None,
     provider_options: Mapping[str, object] | None = None,
 ) -> Definition:
     """Build the JSON that describes one tool to a provider.
@@ -186,7 +189,8 @@ def definition(
         target: A row of `FORMS`.
         strict: True asks the provider to enforce the schema; if the schema does not fit its
             strict mode, the tool goes out as an ordinary one and `losses` says why. False
-            forbids it; None leaves the flag out where its absence means no.
+            forbids it; None leaves the flag out where its absence means no. ``verbatim`` has
+            OpenAI enforce the schema as it is written; elsewhere it is True.
         provider_options: Such as ``cache_control``. Those the target has no place for
             are left out and reported.
 
@@ -204,7 +208,7 @@ def definition(
             f"{target} takes no tool called {name!r}; send it as "
             f"{wire_name(name, POLICIES[target])!r} (see wire_names)"
         )
-    compiled, losses = _compile(schema, form, target, bool(strict))
+    compiled, losses = _compile(schema, form, target, strict or False)
     head = _Head(name, description, compiled.strict if strict is not None else None)
     body = form.envelope(head, compiled.schema)
     for key, value in (provider_options or {}).items():
@@ -217,7 +221,7 @@ def definition(
 
 
 def _compile(
-    schema: Mapping[str, object], form: _Form, target: Form, strict: bool
+    schema: Mapping[str, object], form: _Form, target: Form, strict: Strictness
 ) -> tuple[Compiled, tuple[Loss, ...]]:
     """Compile a schema for a target, in strict mode if wanted and possible.
 
@@ -226,6 +230,9 @@ def _compile(
     Raises:
         DefinitionError: the schema is none that a provider accepts.
     """
+    if strict == "verbatim" and form.strict == "openai-strict":
+        compiled = replace(compile_schema(schema, "plain"), strict=True)
+        return compiled, compiled.losses
     compiled = compile_schema(schema, form.strict if strict and form.strict else form.dialect)
     if strict and not form.strict:
         lost = Loss("strict", "strict", f"{target} has no strict mode")

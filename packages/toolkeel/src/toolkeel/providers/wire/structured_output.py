@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from toolkeel.define.dialect import Compiled, Target, compile_schema
 from toolkeel.errors import DefinitionError
@@ -17,9 +18,13 @@ _GEMINI = re.compile(r"gemini-(\d+)(?:[.-](\d+))?")
 def compile_format(output: OutputFormat, target: Target) -> Compiled:
     """Compile the schema of a reply for a wire; unchanged by its dialect if the format is not strict.
 
+    A format that is strict ``verbatim`` is unchanged at OpenAI's servers, and enforced.
+
     Raises:
         DefinitionError: if it is not the schema of an object.
     """
+    if output.strict == "verbatim" and target == "openai-strict":
+        return replace(compile_schema(output.schema, "plain"), strict=True)
     return compile_schema(output.schema, target if output.strict else "plain")
 
 

@@ -81,7 +81,7 @@ class WireTools:
                 tool.description,
                 tool.parameters,
                 form,
-                strict=None if tool_strict is None else bool(tool_strict),
+                strict="verbatim" if tool_strict == "verbatim" else _as_flag(tool_strict),
                 provider_options=options,
             )
             self.bodies.append(made.body)
@@ -246,6 +246,11 @@ def function_arguments(
     if not name and (parsed := arguments_object(text)) and MALFORMED not in parsed:
         return parsed
     return {name or _FREEFORM_PARAMETER: text}
+
+
+def _as_flag(strict: object) -> bool | None:
+    """Return what a tool says of strictness as a flag; None stays."""
+    return None if strict is None else bool(strict)
 
 
 def _find_stand_ins(functions: Iterable[ToolDefinition], target: str) -> list[str]:
