@@ -43,7 +43,7 @@ def test_of_several_kinds_the_answer_says_which_it_is() -> None:
     told, output, model = run(asked, '{"result": {"kind": "none"}}', reply)
     kinds = json.loads(told.split("\n\n")[1])["properties"]["result"]["anyOf"]
     assert [one["title"] for one in kinds] == ["Row", "query"] and output == "ran x"
-    assert "kind is one of Row, query" in model.requests[1].messages[-1].text
+    assert "Input should be 'Row' or 'query'" in model.requests[1].messages[-1].text
 
 
 def test_a_wrong_answer_is_explained_and_a_fence_is_left_out() -> None:
