@@ -11,7 +11,7 @@ from tests.serve.talking import pay
 from toolkeel import Toolset
 from toolkeel._records.tickets import Ticket, call_digest, new_id
 from toolkeel.call.steps.approve import definition_of
-from toolkeel_studio.serve.decisions import Choice, decide_question, decide_ticket
+from toolkeel_studio.serve.decisions import Choice, collect_choices, decide_question, decide_ticket
 from toolkeel_studio.serve.errors import InvalidDecision
 
 TOOLS = Toolset([pay])
@@ -22,6 +22,14 @@ def ticket(**changes: Any) -> Ticket:
     """A call of `pay` that waits."""
     fields = {"call_id": "c1", "tool": "pay", "arguments": {"amount": 5}, "digest": DIGEST}
     return Ticket(id=new_id(), expires=time() + 60, **{**fields, **changes})
+
+
+def test_a_request_that_decides_a_call_in_two_ways_is_refused() -> None:
+    yes, no = Choice("approve"), Choice("deny")
+    assert collect_choices([("a", yes), ("b", no), ("a", Choice("approve"))]) == {"a": yes, "b": no}
+    for made in ([("a", yes), ("a", no)], [("a", no), ("a", yes)]):
+        with pytest.raises(InvalidDecision, match="two ways"):
+            collect_choices(made)
 
 
 def test_arguments_of_a_tool_that_is_not_here_are_checked_when_it_runs() -> None:

@@ -16,6 +16,7 @@ def test_each_refusal_has_its_status() -> None:
         "UnknownSession": 404,
         "UnknownApproval": 409,
         "SessionBusy": 409,
+        "NoRun": 500,
         "InvalidDecision": 422,
         "Disconnected": 499,
         "Forbidden": 403,

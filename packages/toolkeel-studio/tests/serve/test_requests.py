@@ -63,6 +63,18 @@ async def test_who_decides_too_late_learns_that_and_changes_nothing(talk: Talk) 
 
 
 @talking
+async def test_who_decides_a_call_that_was_canceled_learns_that_and_changes_nothing(
+    talk: Talk,
+) -> None:
+    service, channel, [one] = await waiting(talk, calls(("c1", "pay", '{"amount": 5}')))
+    await channel.cancel()
+    late = await apply(service, channel, answers={one: Choice("approve")})
+    assert late == Applied((one,), False, False) and RAN == []
+    with pytest.raises(ChannelError):
+        await apply(service, channel, answers={one[:-1] + "x": Choice("approve")})
+
+
+@talking
 async def test_results_count_only_for_calls_that_wait_for_them(talk: Talk) -> None:
     pick = calls(("c1", "pick", '{"color": "red"}'), ("c2", "pay", '{"amount": 5}'))
     service, channel, _ = await waiting(talk, pick)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal, TypeAlias
 
 from toolkeel._records.record import record
@@ -38,6 +38,19 @@ class Choice:
     arguments: Mapping[str, object] | None = None
     value: object = None
     reach: Reach = "call"
+
+
+def collect_choices(made: Iterable[tuple[str, Choice]]) -> dict[str, Choice]:
+    """Return the decisions of one request by approval id.
+
+    Raises:
+        InvalidDecision: two of them on one call differ.
+    """
+    choices: dict[str, Choice] = {}
+    for id, choice in made:
+        if choices.setdefault(id, choice) != choice:
+            raise InvalidDecision("the request decides a call in two ways")
+    return choices
 
 
 def find_ticket(session: Session, id: str, seal: str) -> Ticket:

@@ -34,6 +34,12 @@ class SessionBusy(ChannelError):
     status = 409
 
 
+class NoRun(ChannelError):
+    """A message after one for which no run can start; its text is the one of `mask_error`."""
+
+    status = 500
+
+
 class InvalidDecision(ChannelError):
     """A decision that its call does not permit, or arguments and answers that do not fit."""
 

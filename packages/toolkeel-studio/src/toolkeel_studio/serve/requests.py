@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+from contextlib import suppress
 from typing import Final, NamedTuple, cast
 
+from toolkeel._records.entries import Waits
 from toolkeel._records.record import NOTHING, record
 from toolkeel._records.tickets import Ticket
 from toolkeel.content import Content
+from toolkeel.sessions.session import Session
 from toolkeel_studio.serve.channel import Channel
 from toolkeel_studio.serve.client_tools import ClientTool, check_client_tools, check_result
 from toolkeel_studio.serve.decisions import Choice, decide_question, decide_ticket
-from toolkeel_studio.serve.errors import SessionBusy, UnknownApproval
-from toolkeel_studio.serve.service import Service
+from toolkeel_studio.serve.errors import NoRun, SessionBusy, UnknownApproval
+from toolkeel_studio.serve.numbering import number_journal
+from toolkeel_studio.serve.service import Service, mask_error
 from toolkeel_studio.serve.snapshot import Snapshot
 
 BUSY: Final = "another message of this conversation is being answered"
@@ -46,7 +50,7 @@ class Applied(NamedTuple):
     """What a request has changed.
 
     Args:
-        late: Approval ids on which somebody else had decided before.
+        late: Approval ids on which somebody else had decided before, or whose run was canceled.
         is_new: False if everything in the request was known, and a run has taken its message.
         is_said: True if its message was accepted now.
     """
@@ -70,6 +74,7 @@ async def apply_request(
 
     Raises:
         SessionBusy: another message was first; answers to calls are applied.
+        NoRun: the same, and no run could start for that one.
         ChannelError: a part of it is not allowed; nothing was applied.
     """
     own = service.channels.agent.tools
@@ -77,14 +82,11 @@ async def apply_request(
     waiting = await _check_answers(service, channel, now, asked.answers, user)
     calls = now.external_calls
     results = {id: check_result(v) for id, v in asked.results.items() if id in calls}
-    late, is_new, is_said = [], bool(results or waiting), False
-    for id, choice in asked.answers.items():
-        first = await channel.decide(
-            id, choice.verdict, reason=choice.reason, arguments=choice.arguments, who=user
-        )
-        late += [id] if first is not None and id in waiting else []
+    is_new, is_said = bool(results or waiting), False
+    late = await _decide_all(channel, asked.answers, waiting, user)
     for id, value in results.items():
-        await channel.answer(id, value, who=user)
+        with suppress(UnknownApproval):  # it was canceled since it was read
+            await channel.answer(id, value, who=user)
     if asked.content:
         if asked.message_id:
             inbox = await asyncio.to_thread(lambda: channel.session.inbox)
@@ -93,13 +95,43 @@ async def apply_request(
             asked.content, id=asked.message_id, who=user, tools=tools, after=asked.after
         )
         if asked.after >= 0 and not is_said:
+            _check_stuck(service, channel)
             raise SessionBusy(BUSY)
     return Applied(tuple(late), is_new or is_said, is_said)
 
 
-async def check_idle(channel: Channel, now: Snapshot) -> None:
-    """Raise `SessionBusy` if a run of a session is active or about to start; one that waits is not active."""
+async def _decide_all(
+    channel: Channel, answers: Mapping[str, Choice], waiting: Container[str], user: str
+) -> list[str]:
+    """Make decisions; return the approval ids of those that came too late, see `Applied`."""
+    late: list[str] = []
+    for id, choice in answers.items():
+        try:
+            first = await channel.decide(
+                id, choice.verdict, reason=choice.reason, arguments=choice.arguments, who=user
+            )
+        except UnknownApproval:  # its run was canceled, maybe since it was read
+            late.append(id)
+        else:
+            late += [id] if first is not None and id in waiting else []
+    return late
+
+
+def _check_stuck(service: Service, channel: Channel) -> None:
+    """Raise `NoRun` if no run could start for the message that is first."""
+    runner = service.channels.find_runner(channel.session)
+    if runner is not None and runner.is_stuck:
+        raise NoRun(mask_error(runner.problem))
+
+
+async def check_idle(service: Service, channel: Channel, now: Snapshot) -> None:
+    """Raise `SessionBusy` if a run of a session is active or about to start; one that waits is not active.
+
+    Raises:
+        NoRun: it cannot start.
+    """
     if await is_answering(channel, now):
+        _check_stuck(service, channel)
         raise SessionBusy(BUSY)
 
 
@@ -117,16 +149,17 @@ async def _check_answers(
     answers: Mapping[str, Choice],
     user: str,
 ) -> frozenset[str]:
-    """Return the approval ids of the decisions that were not made before.
+    """Return the approval ids of the decisions on calls that wait.
 
     Raises:
-        ChannelError: a call does not wait, or does not permit the decision, or somebody else decides.
+        ChannelError: a call has never waited, or does not permit the decision, or somebody else decides.
     """
     waiting: dict[str, Ticket] = {id: each.ticket for id, each in now.undecided.items()}
     waiting |= channel.questions
     for id, choice in answers.items():
         if (ticket := waiting.get(id)) is None:
-            if not await channel.was_decided(id):
+            is_over = await channel.was_decided(id)
+            if not (is_over or await asyncio.to_thread(_has_waited, channel.session, id)):
                 raise UnknownApproval("the call that was shown is not pending here")
             continue
         await service.check_decider(user, ticket)
@@ -135,3 +168,11 @@ async def _check_answers(
         else:
             decide_ticket(ticket, choice, service.channels.agent.tools)
     return frozenset(answers.keys() & waiting.keys())
+
+
+def _has_waited(session: Session, approval_id: str) -> bool:
+    """Return True if exactly what this approval id names has waited in a session."""
+    return any(
+        isinstance(item.body, Waits) and item.approval_id == approval_id
+        for item in number_journal(session)
+    )

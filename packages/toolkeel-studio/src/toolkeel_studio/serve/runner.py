@@ -69,6 +69,7 @@ class Runner:
         questions: What servers ask meanwhile, by the ticket's id; the oldest first.
         client_tools: Tools of the client for runs that start from now on; None for those of before.
         problem: Why the last run failed or could not start; empty if it did not fail.
+        is_stuck: True if `problem` is why no run could start, so messages stay in the inbox.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class Runner:
         self.questions: dict[str, PendingQuestion] = {}
         self.client_tools: tuple[ClientTool, ...] | None = None
         self.problem = ""
+        self.is_stuck = False
         self._agent = agent
         self._session = session
         session.resumes_only = True
@@ -190,7 +192,7 @@ class Runner:
         ended, options = self.feed.ended_count, dict(self._options())
         agent = self._offer_client_tools(options)
         listeners = (*options.pop("listeners", ()), self.feed.take_event)
-        self.problem = ""
+        self.problem, self.is_stuck = "", False
         asks = {"approver": self.ask} if _can_ask(agent) else {}
         options = {"cancel": CancelToken(), **asks, **options}
         try:
@@ -232,7 +234,7 @@ class Runner:
         return self._agent.with_tools([ClientTools()])
 
     def _report(self, error: Exception) -> None:
-        self.problem = _text_of(error)
+        self.problem, self.is_stuck = _text_of(error), True
         self.feed.add_live(Problem(describe_error(error)))
 
     async def ask(self, ticket: Ticket) -> Decision | None:

@@ -130,7 +130,8 @@ async def test_a_tool_of_the_client_is_answered_in_a_run_that_does_not_list_it(t
             ["tool", {"id": "c1", "content": "crimson"}],
         )
     assert asked["events"][-1]["outcome"] == {"type": "success", "pendingToolCallIds": ["c1"]}
-    assert done["error"] is None and roles(done)[-1] == ("assistant", "Crimson it is.")
+    assert done["error"] is None
+    assert roles(done)[2:] == [("tool", "crimson"), ("assistant", "Crimson it is.")]
     [_, _, result, _] = talk.sessions["t"].messages
     assert result.text == "crimson"
     assert "stranger" in talk.sessions["t"].load_state().taint
@@ -354,6 +355,21 @@ async def test_foreign_and_forged_approval_ids_are_refused(talk: Talk) -> None:
         assert RAN == ["pay 5"]
         again = await send(client, resume=[approve(mine)])
     assert again[-1]["outcome"] == {"type": "success"} and RAN == ["pay 5"]
+
+
+@talking
+async def test_who_decides_a_call_that_was_canceled_gets_what_waits_now(talk: Talk) -> None:
+    said = [{"id": "u1", "role": "user", "content": "Pay."}]
+    async with serving(talk, [PAY, PAY]) as client:
+        [old] = (await send(client, messages=said))[-1]["outcome"]["interrupts"]
+        await client.post("/threads/t/cancel", json={})
+        late = await send(client, resume=[approve(old["id"])])
+        [new] = (await send(client, messages=[{**said[0], "id": "u2"}]))[-1]["outcome"][
+            "interrupts"
+        ]
+        later = await send(client, resume=[approve(old["id"])])
+    assert late[-1]["outcome"] == {"type": "success"} and RAN == []
+    assert [each["id"] for each in later[-1]["outcome"]["interrupts"]] == [new["id"]]
 
 
 @talking

@@ -177,6 +177,19 @@ async def test_a_response_in_the_background_can_be_canceled(talk: Talk) -> None:
 
 
 @talking
+async def test_a_message_after_a_canceled_call_is_answered(talk: Talk) -> None:
+    async with serving(talk, [PAY, text("Hello.")]) as http:
+        client = client_of(http)
+        asked = await client.responses.create(model="agent", input="Pay.")
+        await client.responses.cancel(asked.id)
+        more: Any = {"model": "agent", "previous_response_id": asked.id}
+        late = await client.responses.create(**more, input=[approve(asked_for(asked))])
+        made = await client.responses.create(**more, input="Hi.")
+    assert (late.status, made.status, made.output_text) == ("cancelled", "completed", "Hello.")
+    assert RAN == []
+
+
+@talking
 async def test_who_goes_on_from_an_older_response_gets_a_fork(talk: Talk) -> None:
     lines = [text("One."), text("Two."), text("Other.")]
     async with serving(talk, lines) as http:
@@ -296,6 +309,23 @@ async def test_of_two_messages_of_a_conversation_at_once_one_is_refused_as_the_w
     assert again.output_text == "Three."
     told = [m.text for m in talk.sessions.open("talk-1").messages]
     assert told == ["Hi.", "One.", "Again.", "Three."]
+
+
+@talking
+async def test_a_message_behind_one_for_which_no_run_can_start_is_an_error_of_the_server(
+    talk: Talk,
+) -> None:
+    def deps(_: str) -> object:
+        raise OSError("CANARY")
+
+    async with serving(talk, [], deps=deps) as http:
+        client = client_of(http)
+        more: Any = {"model": "agent", "conversation": "talk-1"}
+        first = await client.responses.create(**more, input="Hi.")
+        await talk.idle()
+        with pytest.raises(openai.InternalServerError, match="Something went wrong") as caught:
+            await client.responses.create(**more, input="Hello?")
+    assert first.status == "failed" and "CANARY" not in str(caught.value)
 
 
 @talking

@@ -13,6 +13,7 @@ from toolkeel.agent.agent import Agent
 from toolkeel.mcp.server.stdio import claim_stdout
 from toolkeel.sessions.sessions import Sessions
 from toolkeel_studio.serve.acp.agent import AcpAgent
+from toolkeel_studio.serve.acp.lines import Lines
 
 
 async def serve_acp(agent: Agent, sessions: Sessions) -> None:
@@ -33,6 +34,6 @@ async def serve_acp(agent: Agent, sessions: Sessions) -> None:
         finally:
             sys.stdout = printed
         try:
-            await run_agent(served, writer, reader, use_unstable_protocol=True)  # type: ignore[arg-type]
+            await run_agent(served, Lines(reader, writer), use_unstable_protocol=True)  # type: ignore[arg-type]
         finally:
             await served.close("the editor has closed the connection")

@@ -13,7 +13,7 @@ from toolkeel._records.tickets import Ticket
 from toolkeel.content import Block, Content, Text
 from toolkeel_studio.serve.client_tools import ClientTool
 from toolkeel_studio.serve.contents import check_parts, decode_media, join_blocks
-from toolkeel_studio.serve.decisions import Choice, Verdict
+from toolkeel_studio.serve.decisions import Choice, Verdict, collect_choices
 from toolkeel_studio.serve.errors import ChannelError
 from toolkeel_studio.serve.requests import ClientRequest
 
@@ -51,7 +51,7 @@ def decode_request(body: Mapping[str, Any]) -> AguiRequest:
     asked = ClientRequest(
         "" if user_message is None else decode_content(user_message.content),
         "" if user_message is None else user_message.id,
-        {each.interrupt_id: decode_answer(each) for each in sent.resume or ()},
+        collect_choices((each.interrupt_id, decode_answer(each)) for each in sent.resume or ()),
         dict(_results(sent.messages)),
         None if sent.tools is None else tuple(map(_tool, sent.tools)),
     )

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
 
-from ag_ui.core.events import BaseEvent, MessagesSnapshotEvent
+from ag_ui.core.events import BaseEvent, MessagesSnapshotEvent, ToolCallResultEvent
 from ag_ui.encoder import EventEncoder
 from pydantic_core import PydanticSerializationError
 from starlette.requests import Request
@@ -100,6 +100,8 @@ class _Front:
         if not applied.is_new:
             before, message_id = await asyncio.to_thread(channel.snapshot), ""
         batches = self._events(channel, before, encoder, applied, message_id)
+        if applied.is_new:  # else the client gets all messages first
+            batches = _without_results(batches, body.asked.results.keys() & _external(before))
         return self._service.stream(channel, _lines(batches), {})
 
     def _check(self, channel: Channel, now: Snapshot, asked: ClientRequest) -> ClientRequest:
@@ -110,7 +112,7 @@ class _Front:
         """
         waiting = _open_tickets(channel, now)
         if left := waiting.keys() - asked.answers.keys():
-            if asked.answers:
+            if asked.answers.keys() & waiting.keys():
                 raise UnknownApproval(
                     f"resume answers all open interrupts; {len(left)} are missing"
                 )
@@ -170,6 +172,24 @@ def _wait(channel: Channel, now: Snapshot, encoder: AguiEncoder) -> Iterator[Bas
     waiting = _open_tickets(channel, now).items()
     asked = [interrupt_of(ticket, id, call_id) for id, (ticket, call_id) in waiting]
     yield from encoder.wait(asked, [*now.external_calls])
+
+
+def _external(before: Snapshot) -> set[str]:
+    """Return the ids of the calls that a client has run or is to run, among those that wait."""
+    return {each.call_id for each in before.pending if each.ticket.external}
+
+
+async def _without_results(
+    batches: AsyncGenerator[list[BaseEvent], None], calls: Collection[str]
+) -> AsyncGenerator[list[BaseEvent], None]:
+    """Yield events without the results of these calls: their client has added them itself."""
+    async with aclosing(batches):
+        async for batch in batches:
+            yield [
+                event
+                for event in batch
+                if not (isinstance(event, ToolCallResultEvent) and event.tool_call_id in calls)
+            ]
 
 
 def _open_tickets(channel: Channel, now: Snapshot) -> dict[str, tuple[Ticket, str]]:

@@ -62,7 +62,7 @@ class Completions:
         if asked.content and not named:
             asked = replace(asked, content=_with_history(sent))
         if named and asked.content:
-            await check_idle(channel, now)
+            await check_idle(self._service, channel, now)
             asked = replace(asked, after=now.position.entry)
         _check(now, asked)
         await apply_request(self._service, channel, now, asked, user)

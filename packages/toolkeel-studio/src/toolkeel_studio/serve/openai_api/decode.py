@@ -10,7 +10,7 @@ from toolkeel._records.record import record
 from toolkeel.content import Block, Content, Text
 from toolkeel_studio.serve.client_tools import ClientTool
 from toolkeel_studio.serve.contents import check_parts, decode_data_url, join_blocks
-from toolkeel_studio.serve.decisions import Choice
+from toolkeel_studio.serve.decisions import Choice, collect_choices
 from toolkeel_studio.serve.errors import ChannelError
 from toolkeel_studio.serve.requests import ClientRequest
 
@@ -66,12 +66,12 @@ def decode_response_request(body: Mapping[str, Any]) -> ResponseRequest:
     conversation = body.get("conversation")
     if isinstance(conversation, dict):
         conversation = conversation.get("id")
-    answers: dict[str, Any] = {}
+    answers: list[tuple[str, Choice]] = []
     results: dict[str, Any] = {}
     prompts: list[Any] = []
     for item in items:
         if item.get("type") == "mcp_approval_response":
-            answers[_text(item, "approval_request_id")] = _answer(item)
+            answers.append((_text(item, "approval_request_id"), _answer(item)))
         elif item.get("type") == "function_call_output":
             results[_text(item, "call_id")] = _output(item.get("output"))
         elif item.get("type", "message") == "message":
@@ -82,7 +82,7 @@ def decode_response_request(body: Mapping[str, Any]) -> ResponseRequest:
             "send input that ends with a message of the user, or with answers to calls"
         )
     return ResponseRequest(
-        ClientRequest(content, "", answers, results, _tools(body.get("tools"))),
+        ClientRequest(content, "", collect_choices(answers), results, _tools(body.get("tools"))),
         _text(body, "previous_response_id"),
         conversation if isinstance(conversation, str) else "",
         body.get("stream") is True,

@@ -15,6 +15,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from time import time
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -50,6 +51,8 @@ from toolkeel_studio.serve.stream import encode_run, to_event
 
 MAX_DIGITS = 18
 """Most characters of the number of an event: Python reads no endless one."""
+KINDS: Final = {404: "not_found_error", 500: "server_error"}
+"""Types of errors by status."""
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -74,7 +77,7 @@ def _with_errors(handler: Handler) -> Handler:
         try:
             return await handler(request)
         except ChannelError as error:
-            kind = "not_found_error" if error.status == 404 else "invalid_request_error"
+            kind = KINDS.get(error.status, "invalid_request_error")
             shown = {"message": str(error), "type": kind, "param": None, "code": None}
             if isinstance(error, SessionBusy):  # the Agents SDK tries again after exactly this
                 locked = {"param": "conversation", "code": "conversation_locked"}
@@ -193,7 +196,7 @@ class _Responses:
             name = sent.conversation or f"response-{secrets.token_hex(12)}"
             channel = channels.open(name, user)
             now = await channel.status()
-            await check_idle(channel, now)
+            await check_idle(self._service, channel, now)
             return channel, ResponseId(name, now.position.entry)
         before = parse_response_id(sent.previous)
         channel = channels.open(before.session, user)
@@ -204,8 +207,10 @@ class _Responses:
             raise UnknownApproval("the response before is still being made")
         now = await channel.status()
         later = later or await is_answering(channel, now)
-        if not later or not sent.asked.content:
+        if not sent.asked.content:
             return channel, ResponseId(before.session, end)
+        if not later:  # what waited may have been canceled since
+            return channel, ResponseId(before.session, now.position.entry)
         name = f"response-{secrets.token_hex(12)}"
         turns = await asyncio.to_thread(_turns_until, channel, end)
         try:

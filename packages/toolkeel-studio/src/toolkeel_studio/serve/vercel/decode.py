@@ -10,7 +10,7 @@ from toolkeel._records.record import NOTHING, record
 from toolkeel._records.record_json import describe_value, to_json_data
 from toolkeel.content import Block, Content, Text
 from toolkeel_studio.serve.contents import check_parts, decode_data_url, join_blocks
-from toolkeel_studio.serve.decisions import Choice
+from toolkeel_studio.serve.decisions import Choice, collect_choices
 from toolkeel_studio.serve.errors import ChannelError, InvalidDecision
 from toolkeel_studio.serve.requests import NO_ANSWERS, ClientRequest
 from toolkeel_studio.serve.snapshot import Snapshot
@@ -92,7 +92,7 @@ def _parts(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _decisions(parts: Sequence[Mapping[str, Any]]) -> dict[str, Choice]:
     """Return the decisions that a page has made, by approval id."""
-    return dict(map(_approval, _decided(parts)))
+    return collect_choices(map(_approval, _decided(parts)))
 
 
 def _decided(parts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
