@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -116,6 +117,18 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(
+    file_path: Path,
+) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """No file is imported and searched for examples that has none: that is most of them."""
+    found = yield
+    searched = [one for one in found if type(one).__name__ == "DoctestModule"]
+    if searched and b">>> " not in file_path.read_bytes():
+        return [one for one in found if one not in searched]
+    return found
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -19,6 +19,7 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from itertools import product
 from typing import Any
 
 from benchmarks.w11_wires import KEY, TURNS, WIRES, WORDS, Json, Wire, serve
@@ -220,21 +221,23 @@ class Counts:
         gc.enable()
 
 
-def count(name: str, url: str) -> None:
-    """Count what the second run of each side costs; print ``[side, streamed, entered, connected]``."""
+def count(names: str, url: str) -> None:
+    """Count what the second run of each side costs on each of some wires, with commas between them.
+
+    Prints ``[wire, side, streamed, entered, connected]`` for each.
+    """
     counts = Counts()
 
-    async def counted(side: str, stream: bool) -> None:
+    async def counted(name: str, side: str, stream: bool) -> None:
         run = SIDES[side](name, url)
         said = await run(stream)
         with counts:
             again = await run(stream)
         assert said == again == "".join(WORDS), again
-        print(json.dumps([side, stream, counts.entered, counts.connected]))
+        print(json.dumps([name, side, stream, counts.entered, counts.connected]))
 
-    for side in SIDES:
-        for stream in (False, True):
-            asyncio.run(counted(side, stream))
+    for name, side, stream in product(names.split(","), SIDES, (False, True)):
+        asyncio.run(counted(name, side, stream))
 
 
 def main() -> None:
@@ -246,7 +249,7 @@ def main() -> None:
     parser.add_argument("--shapes", default=",".join(SHAPES))
     parser.add_argument("--serve", action="store_true")
     parser.add_argument("--work", nargs=4)
-    parser.add_argument("--count", nargs=2, metavar=("WIRE", "URL"))
+    parser.add_argument("--count", nargs=2, metavar=("WIRES", "URL"))
     given = parser.parse_args()
     if given.serve:
         return asyncio.run(serve())

@@ -85,10 +85,14 @@ def shown(module: Module) -> set[tuple[str, str]]:
 
 def opened(module: Module) -> set[tuple[str, str]]:
     """Module and name of all that a door loads when it is asked for; empty if it is no door."""
+    if "door(" not in module.text:
+        return set()
     return {
         (place, name)
         for node in ast.walk(module.tree)
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("door", "_door")
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("door", "_door")
         for place, names in ast.literal_eval(node.args[1]).items()
         for name in names.split()
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from tests.shared import ROOT
@@ -42,6 +43,7 @@ class TestFile:
         ]
 
 
+@cache
 def suite_files() -> list[TestFile]:
     """Every Python file of the tests, of the repository and of each distribution."""
     folders = [ROOT / "tests", *sorted(ROOT.glob("packages/*/tests"))]

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from importlib import import_module
 
 from tests.gates.documents import blocks, documents
 from tests.gates.doors import PUBLIC, deep_imports, opened, shown
 from tests.gates.layers import DOORS
-from tests.gates.sources import PACKAGE, modules, planted, report
+from tests.gates.sources import PACKAGE, Module, modules, planted, report
 from tests.shared import ROOT
 
-ALL = [module for module in modules() if opened(module)]
+
+@cache
+def doors() -> list[Module]:
+    """Every module that is a door."""
+    return [module for module in modules() if opened(module)]
 
 
 def test_every_door_opens_the_names_that_it_shows_to_type_checkers() -> None:
@@ -20,15 +25,15 @@ def test_every_door_opens_the_names_that_it_shows_to_type_checkers() -> None:
     report(
         [
             f"{module.path}: {opened(module) ^ shown(module)}"
-            for module in ALL
+            for module in doors()
             if opened(module) != shown(module)
         ]
     )
 
 
 def test_a_door_holds_nothing_but_what_is_behind_it() -> None:
-    doors = [module for module in ALL if module.name.removeprefix(f"{PACKAGE}.") in DOORS]
-    assert all(len(module.tree.body) == 4 for module in doors)  # docstring, two imports, the names
+    places = [one for one in doors() if one.name.removeprefix(f"{PACKAGE}.") in DOORS]
+    assert all(len(module.tree.body) == 4 for module in places)  # docstring, two imports, the names
 
 
 def test_public_places_are_at_most_two_steps_deep_and_exist() -> None:

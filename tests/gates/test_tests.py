@@ -18,27 +18,26 @@ from tests.gates.suite import (
 )
 from tests.shared import ROOT
 
-FILES = suite_files()
 MOCKS_PER_HUNDRED = 3
 
 
 def test_the_name_of_every_test_is_a_sentence() -> None:
-    report([row for file in FILES for row in unlike_sentences(file)])
+    report([row for file in suite_files() for row in unlike_sentences(file)])
 
 
 def test_at_most_three_mocks_stand_in_a_hundred_tests() -> None:
-    rows = [row for file in FILES for row in mocks(file)]
-    tests = sum(len(file.tests) for file in FILES)
+    rows = [row for file in suite_files() for row in mocks(file)]
+    tests = sum(len(file.tests) for file in suite_files())
     assert tests > 0
     assert len(rows) * 100 <= MOCKS_PER_HUNDRED * tests, f"{len(rows)} in {tests}: {rows}"
 
 
 def test_no_test_is_skipped_or_expected_to_fail_but_through_the_shared_helper() -> None:
-    report([row for file in FILES for row in excuses(file)])
+    report([row for file in suite_files() for row in excuses(file)])
 
 
 def test_what_needs_a_library_of_test_slow_is_slow() -> None:
-    report([row for file in FILES for row in quick_peers(file)])
+    report([row for file in suite_files() for row in quick_peers(file)])
 
 
 def test_every_source_file_has_its_test_file_at_the_same_place() -> None:
@@ -54,7 +53,7 @@ def test_every_source_file_has_its_test_file_at_the_same_place() -> None:
 
 def test_no_test_file_has_two_tests_of_one_name() -> None:
     rows = []
-    for file in FILES:
+    for file in suite_files():
         scopes = [n for n in ast.walk(file.tree) if isinstance(n, ast.Module | ast.ClassDef)]
         for scope in scopes:
             kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
