@@ -130,7 +130,7 @@ def _has(container: Any, key: Any, item: object) -> bool:
 
 
 def _forms(secret: str) -> tuple[str, ...]:
-    """Return the written forms of a secret: as is, escaped once or twice, in URLs, in base64."""
+    """Return the written forms of a secret: as is, escaped once or twice, in URLs; from `SHORTEST_IN_BASE64` on in base64."""
     import json  # late, as below: to define a tool none of these is needed
     from urllib.parse import quote, quote_plus
 

@@ -118,7 +118,10 @@ def _find_place(cause: BaseException) -> dict[str, object]:
 
 
 def _text_limit(tool: AnyTool | None, error: CallError) -> int | None:
-    """Return the maximum length of an error's text: for a body's own errors that of its results; None: no limit."""
+    """Return the maximum length of an error's text: `TEXT_LIMIT`, for a body's own errors that of its results if longer.
+
+    None: no limit.
+    """
     if tool is None or not isinstance(error, ToolError | Cancelled):
         return TEXT_LIMIT
     return None if tool.max_output is None else max(TEXT_LIMIT, tool.max_output)

@@ -214,7 +214,7 @@ def _finish(
 
 
 def _changed_arguments(prepared: Prepared, context: ToolContext) -> Mapping[str, object] | None:
-    """Return the arguments that a call ran with, or None if they are those that the model wrote."""
+    """Return the arguments that a call ran with, or None if they are certainly those that the model wrote."""
     arguments = prepared.tool.arguments
     exact = arguments.defaults is NOTHING and arguments.fill_defaults is None
     if exact and not context.edits and not prepared.changes:

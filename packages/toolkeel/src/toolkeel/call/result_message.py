@@ -87,7 +87,7 @@ def needs_renderer(value: object) -> bool:
 
 
 def render_value(value: object) -> object:
-    """Return what is shown for a table, a figure or a list with some; any other value as it is.
+    """Return what is shown for a table, a figure or a list with some; any other value unchanged.
 
     The value itself becomes the artifact, unless there is one. May take as long as drawing a figure.
 

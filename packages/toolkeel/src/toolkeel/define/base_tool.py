@@ -187,7 +187,7 @@ def require_bound(made: AnyTool) -> None:
 
 
 def _fields(cls: type[BaseTool]) -> Iterator[tuple[str, object]]:
-    """Yield annotated attributes and their class values, from the base class to the leaf."""
+    """Yield annotated public attributes but options, with their class values or None, from the base class to the leaf."""
     for base in reversed(cls.__mro__):
         for name in inspect.get_annotations(base):
             if not name.startswith("_") and name not in cls._option_names:

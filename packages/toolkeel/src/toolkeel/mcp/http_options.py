@@ -167,7 +167,7 @@ def check_login(where: str, options: Mapping[str, object]) -> None:
 
 
 def _character(char: str) -> str:
-    """Return a character as people know it."""
+    """Return the name of a character in words: "a tab", or "the character 'x' (U+0078)"."""
     names = {"\n": "a line feed", "\r": "a carriage return", "\t": "a tab", " ": "a space"}
     shown = f"{char!r} " if char.isprintable() else ""
     return names.get(char) or f"the character {shown}(U+{ord(char):04X})"

@@ -171,7 +171,7 @@ class TransformedTool:
         """Return arguments in the form of the server's own definition, with the transform's defaults and fixed values.
 
         Raises:
-            InvalidArguments: one is under a name that is not shown.
+            InvalidArguments: one is under the original name of a renamed argument, or that of a hidden one.
         """
         if wrong := [name for name in arguments if name in self.unseen]:
             shown = list(properties_of(self.definition["inputSchema"]))

@@ -186,7 +186,7 @@ def message_body(content: Content, id: str = "") -> dict[str, Any]:
 
 
 def take_inbox(journal: SessionJournal, store: SessionStore, session: int, run: RunContext) -> None:
-    """Move posts of the inbox into the journal, and queue its messages for the active run.
+    """Move the messages of the inbox, not other posts, into the journal, and queue them for the active run.
 
     Must be called in the run's thread.
 

@@ -176,7 +176,7 @@ class JournalState(RunCounts, TranscriptState):
         self.add_message(seq, entry.message)
 
     def _model_asked(self, seq: int, entry: entries.ModelAsked) -> None:
-        """Set the turn, whose request has no reply yet, and clear the end reason."""
+        """Set the turn, whose request has no reply yet, clear the end reason, and store the digests of tool definitions."""
         self.reason, self.turn, self.awaits_reply = "", entry.turn, True
         self.definitions.update((name, _digest(text)) for name, text in entry.definitions.items())
 

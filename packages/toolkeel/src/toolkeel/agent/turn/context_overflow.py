@@ -40,7 +40,7 @@ def overflow_ratio(error: RequestTooLarge) -> float | None:
 
 
 def shortening_ratio(ratio: float) -> float:
-    """Return by how many times to shorten a request that was `ratio` times too large, or 0 for unknown."""
+    """Return by how many times to shorten a request that was `ratio` times too large; a `ratio` of 0 is unknown."""
     return max(_LEAST_RATIO, ratio) if ratio else _UNKNOWN_RATIO
 
 

@@ -75,10 +75,10 @@ def _wrap(steps: Sequence[Step], inner: Handler, revise: Revise) -> Handler:
 def _start(
     step: Step, shown: Prepared, context: ToolContext, proceed: Proceed
 ) -> Awaitable[object]:
-    """Call a step and return what it gives to await.
+    """Call a step and return the awaitable that it returned.
 
     Raises:
-        TypeError: it gave nothing that can be awaited.
+        TypeError: it returned something else.
     """
     work: object = step(shown, context, proceed)
     if type(work) is CoroutineType or inspect.isawaitable(work):

@@ -330,7 +330,9 @@ def is_allowed(tool: AnyTool, rule: Rule | None) -> bool:
 
 
 def check_rules(rules: Rules, tools: Sequence[AnyTool]) -> None:
-    """Raise unless the tools and arguments that rules name exist. A pattern may match nothing.
+    """Raise unless the tools and arguments that rules name exist.
+
+    A pattern may match nothing, and a tool that takes any arguments may be named with any.
 
     Args:
         rules: The rules.

@@ -63,7 +63,7 @@ def invalid_arguments(
 
 
 def list_errors(errors: Sequence[FieldError]) -> str:
-    """List the fields that failed, one per line, at most 20.
+    """List the fields that failed, one per line, at most 20, then the number of the others.
 
     Of large arguments, not all errors were collected. A long phrase is written once.
     """

@@ -337,7 +337,7 @@ def _close_named_tuple(core: Core) -> Core | None:
         return None
 
     def check(value: Any) -> Any:
-        """Return a value as it is, or raise `PydanticKnownError` for a list."""
+        """Return a value unchanged, or raise `PydanticKnownError` for a list."""
         if isinstance(value, list):
             raise PydanticKnownError("dict_type")
         return value

@@ -146,7 +146,7 @@ class ArgumentChecker:
         return self._validator is None or self._validator.is_valid(arguments)
 
     def fits(self, schema: Schema, value: object) -> bool:
-        """Return True if a value is valid by a part of the tool's schema."""
+        """Return True if a value is valid by a part of the tool's schema, or that does not compile."""
         definitions = {
             key: self._root[key] for key in ("$defs", "definitions") if key in self._root
         }

@@ -68,7 +68,7 @@ class CallMode:
         return "grammar" if (await self._find_facts()).tools is False else "text"
 
     async def _find_facts(self) -> ServerFacts:
-        """Ask a local server, in a thread and until it answers, for context length and template; store them."""
+        """Return what a local server says of the model, asked in a thread and stored; empty while it does not answer."""
         if self.facts is None:
             kind = self._profile.kind
             self.facts = await asyncio.to_thread(find_facts, kind, self._client, self._model)

@@ -380,7 +380,7 @@ class StreamDecoder(Decoder):
         return ""
 
     def provider_options(self) -> Json:
-        """Return what the wire needs back: foreign keys, and the reasoning."""
+        """Return what the wire needs back: foreign keys, citations, reasoning, and a finish reason that is not ours."""
         extra: Json = dict(self._unknown_keys)
         if self._parts.citations:
             extra["annotations"] = [*as_list(extra.get("annotations")), *self._parts.citations]

@@ -368,7 +368,7 @@ def _is_item_id(id: object) -> bool:
 
 
 def _item_to_send(item: Json, together: bool) -> Json:
-    """Return a server's item in the form that is sent back; with its id only if all are sent (`together`)."""
+    """Return a server's item in the form that is sent back; a message with its id only if all are sent (`together`)."""
     match item.get("type"):
         case "reasoning":
             return {"summary": [], **_without_nulls(item)}
