@@ -81,6 +81,23 @@ def test_a_worker_ends_although_its_database_does_not_answer(
     assert worker.put_back == []
 
 
+def test_one_thread_asks_a_silent_database_how_many_runs_wait_however_often_it_is_scraped() -> None:
+    answers, asked = threading.Event(), list[int]()
+    worker = object.__new__(Worker)
+    worker._lock, worker._counted = threading.Lock(), None
+
+    def count() -> int:
+        asked.append(1)
+        answers.wait(60)
+        return 7
+
+    worker._fair = SimpleNamespace(count_waiting=count)  # type: ignore[assignment]
+    assert [worker.count_queued(0.01) for _ in range(5)] == [None] * 5
+    assert len(asked) <= 1
+    answers.set()
+    until_sync(lambda: worker.count_queued(60) == 7)
+
+
 def test_what_fails_while_a_worker_ends_is_not_said_to_be_its_database(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -34,6 +34,8 @@ CHOICE_SECONDS: Final = 0.1
 ATTEMPTS: Final = 9
 """How many times a run is tried while its session cannot be read or written, in some two minutes."""
 _CONNECTIONS: Final = 8
+COUNT_SECONDS: Final = 2.0
+"""Seconds in which the database says how many runs wait; a scraper waits for ten."""
 END_SECONDS: Final = 15.0
 """Seconds in which an ending worker puts its runs back, or gives up."""
 _POLL_END_SECONDS: Final = 10.0
@@ -73,6 +75,7 @@ class Worker:
         self._max_concurrency = max_concurrency
         self._lock = Lock()
         self.running = 0
+        self._counted: Future[int] | None = None
         self._engine: DBOS | None = None
         self._connections: Engine | None = None
         self.put_back: list[str] = []
@@ -131,12 +134,28 @@ class Worker:
             return 503, "ending\n"
         return (200, "ok\n") if self._is_reachable else (503, "the database cannot be reached\n")
 
-    def count_queued(self) -> int | None:
-        """Return how many runs wait in the queue, or None if the database cannot be asked."""
+    def count_queued(self, seconds: float = COUNT_SECONDS) -> int | None:
+        """Return how many runs wait in the queue, or None if the database does not answer in time.
+
+        One thread asks at a time, so that a silent database leaves no more behind.
+
+        Args:
+            seconds: How long to wait for the answer.
+        """
+        with self._lock:
+            if (counted := self._counted) is None or counted.done():
+                counted = self._counted = Future[int]()
+                Thread(target=self._count, args=(counted,), daemon=True).start()
         try:
-            return self._fair.count_waiting()
-        except SQLAlchemyError:
+            return counted.result(seconds)
+        except (TimeoutError, SQLAlchemyError):
             return None
+
+    def _count(self, counted: Future[int]) -> None:
+        try:
+            counted.set_result(self._fair.count_waiting())
+        except Exception as error:
+            counted.set_exception(error)
 
     async def work(self, order: RunOrder) -> dict[str, str]:
         """Run one order, and count it as running; while the worker ends, leave it to be put back."""
