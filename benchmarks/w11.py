@@ -19,7 +19,6 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable
-from itertools import product
 from typing import Any
 
 from benchmarks.w11_wires import KEY, TURNS, WIRES, WORDS, Json, Wire, serve
@@ -120,16 +119,16 @@ async def _take_frames(reply: Any, wire: Wire, said: Json) -> None:
 
 def ours(name: str, url: str) -> Run:
     """toolkeel's agent."""
-    from toolkeel import Agent, tool
-    from toolkeel.models import AnthropicMessages, BedrockConverse, OpenAIChat, OpenAIResponses
-    from toolkeel.models import Gemini as GeminiModel
+    from toolkeel import Agent, models, tool
 
-    make: Any = {
-        "chat": lambda **o: OpenAIChat("m", base_url=url + "/v1", api_key=KEY, **o),
-        "responses": lambda **o: OpenAIResponses("m", base_url=url + "/v1", api_key=KEY, **o),
-        "anthropic": lambda **o: AnthropicMessages("m", base_url=url, api_key=KEY, **o),
-        "gemini": lambda **o: GeminiModel("m", base_url=url, api_key=KEY, **o),
-        "bedrock": lambda **o: BedrockConverse("m", base_url=url, region="us-east-1", **o),
+    make: Any = {  # a name of the models loads its SDK
+        "chat": lambda **o: models.OpenAIChat("m", base_url=url + "/v1", api_key=KEY, **o),
+        "responses": lambda **o: models.OpenAIResponses(
+            "m", base_url=url + "/v1", api_key=KEY, **o
+        ),
+        "anthropic": lambda **o: models.AnthropicMessages("m", base_url=url, api_key=KEY, **o),
+        "gemini": lambda **o: models.Gemini("m", base_url=url, api_key=KEY, **o),
+        "bedrock": lambda **o: models.BedrockConverse("m", base_url=url, region="us-east-1", **o),
     }[name.partition(":")[0]]
     return agent_of(lambda stream: make(stream=stream, max_retries=0), Agent, tool(add))
 
@@ -221,23 +220,21 @@ class Counts:
         gc.enable()
 
 
-def count(names: str, url: str) -> None:
-    """Count what the second run of each side costs on each of some wires, with commas between them.
-
-    Prints ``[wire, side, streamed, entered, connected]`` for each.
-    """
+def count(name: str, url: str) -> None:
+    """Count what the second run of each side costs; print ``[side, streamed, entered, connected]``."""
     counts = Counts()
 
-    async def counted(name: str, side: str, stream: bool) -> None:
+    async def counted(side: str, stream: bool) -> None:
         run = SIDES[side](name, url)
         said = await run(stream)
         with counts:
             again = await run(stream)
         assert said == again == "".join(WORDS), again
-        print(json.dumps([name, side, stream, counts.entered, counts.connected]))
+        print(json.dumps([side, stream, counts.entered, counts.connected]))
 
-    for name, side, stream in product(names.split(","), SIDES, (False, True)):
-        asyncio.run(counted(name, side, stream))
+    for side in SIDES:
+        for stream in (False, True):
+            asyncio.run(counted(side, stream))
 
 
 def main() -> None:
@@ -249,7 +246,7 @@ def main() -> None:
     parser.add_argument("--shapes", default=",".join(SHAPES))
     parser.add_argument("--serve", action="store_true")
     parser.add_argument("--work", nargs=4)
-    parser.add_argument("--count", nargs=2, metavar=("WIRES", "URL"))
+    parser.add_argument("--count", nargs=2, metavar=("WIRE", "URL"))
     given = parser.parse_args()
     if given.serve:
         return asyncio.run(serve())

@@ -7,9 +7,9 @@ threads, in the second run of twenty calls, and connections opened in it.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -22,35 +22,26 @@ MOST = (1.25, 1.4)
 HERE = [sys.executable, "-m", "benchmarks.w11"]
 
 
-Row = tuple[str, bool, int, int]
-"""Of one wire: who ran, whether streamed, functions entered, connections opened."""
-
-
 @pytest.fixture(scope="module")
-def counted() -> dict[str, list[Row]]:
-    """The rows of every wire, from one process: to load what runs takes longer than to count it."""
-    keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
+def server() -> Iterator[str]:
+    """The address of a server that answers every wire."""
     with subprocess.Popen([*HERE, "--serve"], stdout=subprocess.PIPE, text=True, cwd=ROOT) as alive:
         assert alive.stdout is not None
-        url = f"http://127.0.0.1:{alive.stdout.readline().strip()}"
-        said = subprocess.run(
-            [*HERE, "--count", ",".join(WIRES), url],
-            capture_output=True, text=True, cwd=ROOT, timeout=200, env={**os.environ, **keys},
-        )  # fmt: skip
+        yield f"http://127.0.0.1:{alive.stdout.readline().strip()}"
         alive.terminate()
-    assert said.returncode == 0, said.stderr
-    rows: dict[str, list[Row]] = {}
-    for wire, *row in map(json.loads, said.stdout.splitlines()):
-        rows.setdefault(wire, []).append(tuple(row))
-    return rows
 
 
+@pytest.mark.usefixtures("aws")
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_turn_enters_few_functions_beside_its_http_client_and_opens_no_connection(
-    wire: str, counted: dict[str, list[Row]]
+    wire: str, server: str
 ) -> None:
-    entered = {(side, stream): count for side, stream, count, _ in counted[wire]}
+    counting = [*HERE, "--count", wire, server]
+    said = subprocess.run(counting, capture_output=True, text=True, cwd=ROOT, timeout=100)
+    assert said.returncode == 0, said.stderr
+    rows = [json.loads(line) for line in said.stdout.splitlines()]
+    entered = {(side, stream): count for side, stream, count, _ in rows}
     for stream in (False, True):
         ratio = entered["ours", stream] / entered["bare", stream]
         assert ratio <= MOST[stream], f"{ratio:.2f} ({MOST[stream]})"
-    assert [connected for *_, connected in counted[wire]] == [0] * 4
+    assert [connected for *_, connected in rows] == [0] * 4
