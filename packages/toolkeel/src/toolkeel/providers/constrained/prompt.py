@@ -48,7 +48,7 @@ _CALL = (
 def write_tools_as_text(request: ModelRequest, model: str) -> list[Message]:
     """Return the messages of a request with its calls and results as text, and its tools in the instructions.
 
-    If the last one is a result, the text to the model ends with how to answer.
+    If the last one is a result and ``tool_choice`` is ``auto``, the text to the model ends with how to answer.
 
     Args:
         request: Messages and tools.
