@@ -12,9 +12,10 @@ import pytest
 
 from tests.sessions.killed_run import STEPS, done_in, work_through
 from toolkeel import Agent, ToolMessage, tool
+from toolkeel._records import tickets
 from toolkeel.approvals import Ticket
 from toolkeel.runs import RunLimits
-from toolkeel.sessions import Sessions
+from toolkeel.sessions import Sessions, unknown_outcomes
 from toolkeel.testing.scripted import Scripted, call
 
 PLACES = {
@@ -105,7 +106,7 @@ def _killed(tmp_path: Path, calls: Sequence[str]) -> Sessions:
 import os, signal
 from typing import Any
 from toolkeel import Agent, ToolContext, tool
-from toolkeel.sessions import Sessions
+from toolkeel.sessions import Sessions, unknown_outcomes
 from toolkeel.testing.scripted import Scripted, call
 @tool
 def fast(context: ToolContext[Any]) -> str:
@@ -209,6 +210,21 @@ def test_an_approver_that_says_neither_yes_nor_no_leaves_it_waiting(tmp_path: Pa
     sessions.close()
 
 
+def test_a_question_that_has_expired_is_replaced_by_the_one_that_is_asked_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions = _killed(tmp_path, ["slow"])
+    session, clerk = sessions["ada"], Agent(Scripted(["ok"]), [slow])
+    [late] = clerk.run_sync(None, session=session).pending
+    for module in (tickets, unknown_outcomes):
+        monkeypatch.setattr(module, "time", lambda: late.expires + 1)
+    [anew] = clerk.run_sync(None, session=session).pending
+    assert session.pending == (anew,) and anew.id != late.id
+    session.decide(anew.answer("done"))
+    assert clerk.run_sync(None, session=session).output == "ok"
+    sessions.close()
+
+
 def test_what_is_said_after_a_kill_comes_behind_the_results(tmp_path: Path) -> None:
     sessions = _killed(tmp_path, ["slow"])
     result = Agent(Scripted(["ok"]), [slow]).run_sync(
@@ -223,7 +239,7 @@ STORM = """
 import sys, threading
 from pathlib import Path
 from toolkeel._records.entries import StateChanged
-from toolkeel.sessions import Sessions
+from toolkeel.sessions import Sessions, unknown_outcomes
 from tests.sessions.talking import opened
 folder = Path(sys.argv[1])
 sessions = Sessions(folder / "a.db")
@@ -267,7 +283,7 @@ APPROVED = """
 import os, signal, sys
 from pathlib import Path
 from toolkeel import Agent, tool
-from toolkeel.sessions import Sessions
+from toolkeel.sessions import Sessions, unknown_outcomes
 from toolkeel.testing.scripted import Scripted, call
 
 folder, dies = Path(sys.argv[1]), sys.argv[2] == "dies"

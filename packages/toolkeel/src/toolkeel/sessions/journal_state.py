@@ -235,13 +235,17 @@ class JournalState(RunCounts, TranscriptState):
         while keys:
             key = keys.pop()
             self.open_calls.pop(key, None)
-            for ticket in [each for each in self.outcome_tickets.values() if each.digest == key]:
-                del self.outcome_tickets[ticket.id]
+            self._forget_outcome(key)
             keys += self.code_calls.pop(key, ())
             for run in [id for id, each in self.nested_runs.items() if each.last_run.call == key]:
                 self.nested_runs.pop(run)._forget(lambda ticket: True)
                 self.closed_runs.add(run)
                 keys += [open for open, call in self.open_calls.items() if call.run == run]
+
+    def _forget_outcome(self, key: str) -> None:
+        """Remove the tickets that ask if a call happened."""
+        for ticket in [each for each in self.outcome_tickets.values() if each.digest == key]:
+            del self.outcome_tickets[ticket.id]
 
     def _forget(self, done: Callable[[Ticket], bool]) -> None:
         """Remove the tickets that `done` selects, with their decisions, here and in the runs around and inside."""
@@ -279,6 +283,7 @@ class JournalState(RunCounts, TranscriptState):
         """Open a ticket: its calls are no longer open and begin again, unless it asks if they happened."""
         ticket = entry.ticket
         if entry.outcome:
+            self._forget_outcome(ticket.digest)  # one that has expired
             self.outcome_tickets[ticket.id] = ticket
             return
         if meant := self.waiting_keys(entry):
@@ -333,8 +338,7 @@ class JournalState(RunCounts, TranscriptState):
 
     def _run_ended(self, seq: int, entry: entries.RunEnded) -> None:
         """Set the reason, and clear all that is open unless the run waits or can be resumed."""
-        self.reason, self.awaits_reply = entry.reason, False
-        self.suspended_state = entry.output
+        self.reason, self.awaits_reply, self.suspended_state = entry.reason, False, entry.output
         if entry.reason != "waiting" and entry.output is None and self._top is None:
             self.open_tickets.clear()
             self.outcome_tickets.clear()
