@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
+from toolkeel.context import ToolContext
+from toolkeel.define.tool import ErrorHandler, Prepared, Proceed, Step
+from toolkeel.errors import ToolError
 from toolkeel.messages import ToolCall as CoreToolCall
 
 
@@ -95,3 +98,33 @@ def dump_arguments(call: CoreToolCall) -> str:
     if isinstance(arguments, str):
         return arguments
     return json.dumps(dict(arguments), ensure_ascii=False)
+
+
+def make_single_answer_step(names: Collection[str], handler: ErrorHandler) -> Step:
+    """Return the step of output tools that refuses all structured answers of a turn with several.
+
+    Args:
+        names: Names of the output tools.
+        handler: What the model reads: a text, or a function that returns one for the error; else
+            LangChain's words.
+    """
+
+    async def refuse_several(
+        prepared: Prepared, context: ToolContext[Any], proceed: Proceed
+    ) -> object:
+        calls: Any = getattr(context.run.transcript[-1], "tool_calls", ())
+        found = [call.name for call in calls if call.name in names]
+        if len(found) < 2:
+            return await proceed(prepared)
+        problem = ToolError(
+            "Model incorrectly returned multiple structured responses "
+            f"({', '.join(found)}) when only one is expected."
+        )
+        if callable(handler):
+            raise ToolError(str(handler(problem)))
+        own = isinstance(handler, str)
+        raise ToolError(
+            str(handler) if own else f"Error: {problem.text}\n Please fix your mistakes."
+        )
+
+    return refuse_several

@@ -33,6 +33,7 @@ from toolkeel_compat.langchain.convert_tool import to_tool
 from toolkeel_compat.langchain.messages import AIMessage, convert_to_messages
 from toolkeel_compat.langchain.streaming.message_chunks import AIMessageChunk, end_reply
 from toolkeel_compat.langchain.threads.message_ids import make_reply_id, set_id
+from toolkeel_compat.langchain.tool_calls import make_single_answer_step
 from toolkeel_compat.langchain.tool_node import Config, Invokable, check_config
 
 T = TypeVar("T")
@@ -82,9 +83,9 @@ def resolve_output_type(model: Model, form: Any) -> tuple[Model, Any]:
     """
     schema = form.schema if isinstance(form, ToolStrategy | ProviderStrategy) else form
     if not isinstance(form, ToolStrategy):
-        return model, _name_output_tool(schema, None, True) or str
-    on_invalid = _read_handle_errors(form.handle_errors)
-    return ToolOutputModel(model), _name_output_tool(schema, form.tool_message_content, on_invalid)
+        return model, _name_output_tool(schema, None, True, set()) or str
+    accepted, on_invalid = form.tool_message_content, _read_handle_errors(form.handle_errors)
+    return ToolOutputModel(model), _name_output_tool(schema, accepted, on_invalid, set())
 
 
 def _read_handle_errors(handler: Any) -> ErrorHandler:
@@ -107,13 +108,13 @@ def _read_handle_errors(handler: Any) -> ErrorHandler:
     return describe
 
 
-def _name_output_tool(schema: Any, accepted: str | None, on_invalid: ErrorHandler) -> Any:
+def _name_output_tool(schema: Any, accepted: str | None, on_invalid: Any, names: set[str]) -> Any:
     """Return the output type whose tool has the schema's name and description, as in LangChain.
 
-    Each member of a union has a tool of its own.
+    Each member of a union has a tool of its own. Their names are added to `names`.
     """
     if get_origin(schema) in (Union, UnionType):
-        members = [_name_output_tool(one, accepted, on_invalid) for one in get_args(schema)]
+        members = [_name_output_tool(one, accepted, on_invalid, names) for one in get_args(schema)]
         return reduce(or_, members)
     if isinstance(schema, Mapping):
         title, text = schema.get("title") or OUTPUT_TOOL, schema.get("description", "")
@@ -122,9 +123,10 @@ def _name_output_tool(schema: Any, accepted: str | None, on_invalid: ErrorHandle
         title, text = schema.__name__, schema.__doc__ or ""
     else:
         return schema
-    describe = lambda answer: accepted or f"Returning structured response: {answer}"  # noqa: E731
-    tool = OutputTool(str(title), str(text), describe, on_invalid=on_invalid)
-    return Annotated[schema, tool]
+    say = lambda answer: accepted or f"Returning structured response: {answer}"  # noqa: E731
+    steps = (make_single_answer_step(names, on_invalid),)
+    names.add(title := str(title))
+    return Annotated[schema, OutputTool(title, str(text), say, on_invalid=on_invalid, steps=steps)]
 
 
 def make_dict_type(schema: Mapping[str, Any]) -> Any:
