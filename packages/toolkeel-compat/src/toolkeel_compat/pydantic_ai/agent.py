@@ -32,7 +32,7 @@ from toolkeel_compat.pydantic_ai.messages import (
     read_values,
     to_core_messages,
 )
-from toolkeel_compat.pydantic_ai.models.settings import to_settings
+from toolkeel_compat.pydantic_ai.models.settings import enforce_fitting, to_settings
 from toolkeel_compat.pydantic_ai.models.vendors import SETTINGS_KEY, is_sdk_model
 from toolkeel_compat.pydantic_ai.names import AGENT_HINTS
 from toolkeel_compat.pydantic_ai.options import (
@@ -323,6 +323,7 @@ class Agent(ToolCollection, Generic[_D, _T]):
                 check_text,
                 *(text_steps if takes_text(output.type_) else []),
                 make_failure_step(output.type_),
+                enforce_fitting,
             ],
             steps=steps,
         )

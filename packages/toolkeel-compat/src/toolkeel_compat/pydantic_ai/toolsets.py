@@ -126,7 +126,7 @@ def make_tool(function: Callable[..., Any], *, takes_context: bool, **options: A
         "sequential": known.get("sequential") or None,
         "metadata": metadata or None,
         "timeout": known.get("timeout"),
-        "provider_options": {"strict": True} if known.get("strict") else None,
+        "provider_options": None if (strict := known.get("strict")) is None else {"strict": strict},
     }
     chosen = {name: value for name, value in more.items() if value is not None}
     made = core.tool(

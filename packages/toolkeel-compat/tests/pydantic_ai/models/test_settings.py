@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from toolkeel import SetupError
+from toolkeel import RunContext as CoreRun
+from toolkeel import SetupError, tool
+from toolkeel.messages import AssistantMessage
+from toolkeel.model_interface import ModelRequest
 from toolkeel.testing import Scripted
 from toolkeel_compat.pydantic_ai import (
     Agent,
@@ -14,7 +18,7 @@ from toolkeel_compat.pydantic_ai import (
     OpenAIChatModelSettings,
     OpenAIProvider,
 )
-from toolkeel_compat.pydantic_ai.models.settings import to_settings
+from toolkeel_compat.pydantic_ai.models.settings import enforce_fitting, to_settings
 
 
 def test_settings_of_the_run_come_before_those_of_the_agent() -> None:
@@ -58,3 +62,35 @@ def test_settings_of_another_vendor_are_left_out() -> None:
 def test_an_effort_that_is_none_is_refused() -> None:
     with pytest.raises(SetupError, match="thinking="):
         to_settings({"thinking": ["high"]})
+
+
+def test_openai_enforces_the_schemas_that_fit_unless_the_tool_says_otherwise() -> None:
+    """An optional parameter does not fit; other vendors are asked for nothing."""
+
+    @tool
+    def whole(a: int) -> int:
+        """Whole."""
+        return a
+
+    @tool
+    def part(a: int = 1) -> int:
+        """Part."""
+        return a
+
+    @tool(provider_options={"strict": False})
+    def loose(a: int) -> int:
+        """Loose."""
+        return a
+
+    sent: list[ModelRequest] = []
+
+    async def proceed(request: ModelRequest) -> AssistantMessage:
+        sent.append(request)
+        return AssistantMessage("")
+
+    openai = OpenAIChatModel("gpt-5", provider=OpenAIProvider(api_key="none"))
+    for model in (openai, Scripted([])):
+        request = ModelRequest([], [whole, part, loose], model=model)
+        asyncio.run(enforce_fitting(request, CoreRun(), proceed))
+    strict = [[one.provider_options.get("strict") for one in it.tools] for it in sent]
+    assert strict == [[True, None, False], [None, None, False]]

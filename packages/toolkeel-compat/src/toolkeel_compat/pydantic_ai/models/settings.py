@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from toolkeel.agent.turn.steps import SendRequest
+from toolkeel.context import RunContext as CoreRun
+from toolkeel.define.dialect import compile_schema
+from toolkeel.define.subschemas import all_subschemas
+from toolkeel.define.tool import Tool
 from toolkeel.errors import SetupError
-from toolkeel.model_interface import Settings
+from toolkeel.model_interface import ModelRequest, Settings
 from toolkeel_compat.pydantic_ai.models.vendors import is_sdk_model
 
 ModelSettings = dict
@@ -120,3 +126,38 @@ def _is_strange(name: str) -> bool:
 def as_options(value: object) -> Mapping[str, Any]:
     """Return ``extra_body`` as a mapping; nothing if there is none."""
     return value if isinstance(value, Mapping) else {}
+
+
+_OPENAI: Final = ("openai_chat.model.OpenAIChat", "openai_responses.model.OpenAIResponses")
+
+
+async def enforce_fitting(request: ModelRequest, run: CoreRun[Any], proceed: SendRequest) -> Any:
+    """Have OpenAI enforce the schemas that are fit for it as they are, as a model step.
+
+    A tool that says itself whether its schema is enforced stays as it is.
+    """
+    if any(is_sdk_model(request.model, name) for name in _OPENAI):
+        request = dataclasses.replace(request, tools=[_enforce(one) for one in request.tools])
+    return await proceed(request)
+
+
+def _enforce(tool: Any) -> Any:
+    """Return a tool whose schema is enforced if strict mode leaves it as it is."""
+    if (
+        not isinstance(tool, Tool)
+        or "strict" in tool.provider_options
+        or not _fits(tool.parameters)
+    ):
+        return tool
+    return dataclasses.replace(tool, provider_options={**tool.provider_options, "strict": True})
+
+
+def _fits(schema: Mapping[str, object]) -> bool:
+    """Return True if strict mode can say a schema, and no object has optional or no properties."""
+    objects = [one for one in all_subschemas(schema) if one.get("type") == "object"]
+    if any({*one.get("properties", ())} - {*one.get("required", ())} for one in objects):
+        return False
+    if not all(one.get("required") for one in objects):
+        return False
+    compiled = compile_schema(schema, "openai-strict")
+    return compiled.strict and not compiled.losses
