@@ -192,7 +192,8 @@ def _outcome(message: ToolMessage) -> Iterator[str]:
     if details.get("exception"):
         place = f", {details['file']}, line {details.get('line')}" if details.get("file") else ""
         yield f"<div>{_bold(str(details.get('error')))}{_dim(place)}</div>"
-    table = table_of(message.details)
+    text = message.content if isinstance(message.content, str) else ""
+    table = table_of(message.details, text)
     yield from _content(message.content) if table is None else _table(table)
 
 

@@ -52,7 +52,17 @@ def test_what_differs_stands_side_by_side_and_is_counted(kept: Sessions) -> None
         ("calls", "1", "2", "+1 (+100%)"),
         ("failed", "0", "1", "+1"),
         ("tokens", "not measured", "1,234", ""),
+        ("cost", "unknown", "unknown", ""),
     ]
+
+
+def test_costs_are_compared_where_prices_are_known(kept: Sessions) -> None:
+    spent = Usage(input_tokens=1_000_000, output_tokens=1)
+    steps = [AssistantMessage("One.", usage=spent, model="gpt-4o")]
+    found = compare(told(kept, "a", steps), told(kept, "b", [call("look", {"at": "x"}), *steps]))
+    assert found.totals["cost"] == (pytest.approx(2.5, abs=0.1), None)
+    again = compare(kept["a"], kept["a"])
+    assert list(again.sums())[-1] == ("cost", "$2.50", "$2.50", "")
 
 
 def test_times_and_ids_are_no_difference_and_inner_agents_are_looked_into(kept: Sessions) -> None:

@@ -132,12 +132,18 @@ def test_a_table_is_shown_beside_what_the_model_reads(tmp_path: Path) -> None:
         """Return a table."""
         return ToolOutput("月,n", details={"table": table})
 
+    @tool
+    def orders() -> list[dict[str, object]]:
+        """Return records."""
+        return [{"月": "<u>", "n": 3}, {"paid": True}]
+
     with served(tmp_path, ["?"]) as page:
-        model = Scripted([call("sales"), "Done."])
-        Agent(model, [sales]).run_sync("go", session=page.sessions["ada"])
+        model = Scripted([[call("sales"), call("orders")], "Done."])
+        Agent(model, [sales, orders]).run_sync("go", session=page.sessions["ada"])
         shown = page.client.get("/sessions/ada").text
     assert "<td>&lt;i&gt;</td><td>2</td>" in shown and "2 of 9 rows" in shown
     assert "data-sort>&lt;b&gt;月</button>" in shown
+    assert "<td>&lt;u&gt;</td><td>3</td><td></td>" in shown and "<td>true</td>" in shown
     assert "Text that the model reads" in shown and ">月,n</pre>" in shown
 
 

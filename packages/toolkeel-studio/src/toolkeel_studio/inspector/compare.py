@@ -9,8 +9,10 @@ from itertools import zip_longest
 from typing import TypeAlias
 
 from toolkeel._records.record import record
+from toolkeel.observe.wording import dollars
 from toolkeel.sessions.session import Session
 from toolkeel_studio.inspector.page_items import MessageItem
+from toolkeel_studio.inspector.run_summary import story_cost
 from toolkeel_studio.inspector.session_view import ReplyItem, Story, fold_story
 
 Line: TypeAlias = tuple[str, str]
@@ -26,13 +28,13 @@ class Comparison:
     Args:
         a: Name of the first session.
         b: Name of the second session.
-        totals: Both totals by label; None if a total was not measured.
+        totals: Both totals by label, the cost in US dollars; None if a total is not known.
         rows: The lines of both sessions in order.
     """
 
     a: str
     b: str
-    totals: Mapping[str, tuple[int | None, int | None]]
+    totals: Mapping[str, tuple[float | None, float | None]]
     rows: list[Row]
 
     @property
@@ -43,9 +45,14 @@ class Comparison:
     def sums(self) -> Iterator[tuple[str, ...]]:
         """Yield the totals as text: label, first, second, and the difference."""
         for word, (a, b) in self.totals.items():
-            by = "" if a is None or b is None or a == b else f"{b - a:+,}"
-            share = f" ({(b - a) / a:+.0%})" if by and a and b is not None else ""
-            yield word, *("not measured" if n is None else f"{n:,}" for n in (a, b)), by + share
+            shown, nothing = "{:,}".format, "not measured"
+            if word == "cost":
+                shown, nothing = dollars, "unknown"
+            by = share = ""
+            if a is not None and b is not None and a != b:
+                by = f"{'-' if b < a else '+'}{shown(abs(b - a))}"
+                share = f" ({(b - a) / a:+.0%})" if a else ""
+            yield word, *(nothing if n is None else shown(n) for n in (a, b)), by + share
 
 
 def compare(a: Session, b: Session) -> Comparison:
@@ -60,7 +67,7 @@ def compare(a: Session, b: Session) -> Comparison:
     return Comparison(a.name, b.name, totals, list(_rows(list(_lines(one)), list(_lines(two)))))
 
 
-def _counts(story: Story) -> dict[str, int | None]:
+def _counts(story: Story) -> dict[str, float | None]:
     calls = list(story.calls())
     return {
         "turns": len(story.turns),
@@ -68,6 +75,7 @@ def _counts(story: Story) -> dict[str, int | None]:
         "calls": len(calls),
         "failed": sum(called.status == "failed" for called in calls),
         "tokens": story.usage.total_tokens or None,
+        "cost": story_cost(story),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from toolkeel._records.record import record
 from toolkeel.messages import Usage
@@ -41,12 +41,9 @@ def summarize_run(story: Story) -> RunSummary | None:
     if not replies:
         return None
     usage = Usage()
-    costs: list[float | None] = []
     for reply in replies:
         if reply.message is not None:
             usage = usage + reply.message.usage
-            costs.append(price_of_usage(reply.model, reply.message.usage))
-    known = [cost for cost in costs if cost is not None]
     calls = [call for reply in replies for call in reply.calls]
     agents = tuple(story.agents)
     return RunSummary(
@@ -54,11 +51,30 @@ def summarize_run(story: Story) -> RunSummary | None:
         story.reason,
         max(0.0, story.latest - story.began),
         usage,
-        sum(known) if known and len(known) == len(costs) else None,
+        _cost(replies),
         sum(call.status == "failed" for call in calls),
         sum(len(reply.failures) for reply in replies),
         agents if len(agents) > 1 else (),
     )
+
+
+def story_cost(story: Story) -> float | None:
+    """Return the cost of all replies of a story, nested runs included, in US dollars.
+
+    Returns:
+        None if there is no reply, or a model has no known price.
+    """
+    return _cost(_replies(story, 0))
+
+
+def _cost(replies: Iterable[ReplyItem]) -> float | None:
+    costs = [
+        price_of_usage(reply.model, reply.message.usage)
+        for reply in replies
+        if reply.message is not None
+    ]
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if known and len(known) == len(costs) else None
 
 
 def _replies(story: Story, since: int) -> Iterator[ReplyItem]:

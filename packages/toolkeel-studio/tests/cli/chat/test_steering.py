@@ -42,7 +42,7 @@ def test_what_is_typed_while_a_run_works_is_said_to_it_and_commands_wait_for_its
     columns: int, tmp_path: Path
 ) -> None:
     (tmp_path / "tools.py").write_text(WAITING, "utf-8")
-    env = {"TOOLKEEL_DATA": str(tmp_path / "data"), "PROMPT_TOOLKIT_NO_CPR": "1"}
+    env = {"TOOLKEEL_DATA": str(tmp_path / "data")}  # of a terminal that tells no cursor's place
     words = ["chat", "-t", "tools.py:wait", "-m", "tools.py:model", "-s", "ada"]
     terminal = Terminal(words, tmp_path, columns=columns, env=env)
     terminal.until(lambda screen: "/help" in screen and "›" in screen)
@@ -57,6 +57,7 @@ def test_what_is_typed_while_a_run_works_is_said_to_it_and_commands_wait_for_its
     terminal.type("/quit\r")
     ended = terminal.end()
     assert ended.code == 0, ended.err
+    assert "CPR" not in terminal.screen and "\x1b[6n" not in terminal.screen
 
 
 def test_tab_keeps_a_line_for_the_end_and_esc_stops_and_gives_it_back(tmp_path: Path) -> None:

@@ -173,11 +173,24 @@ class ShownTable(NamedTuple):
     total: int
 
 
-def table_of(details: Mapping[str, object]) -> ShownTable | None:
-    """Return the table in a result's details; None if there is none, or it is not of that form.
+_RECORDS_TEXT = 100_000
+"""Characters of the longest text that is read as records."""
+_RECORDS_ROWS = 50
+"""Rows of records that are shown."""
+
+
+def table_of(details: Mapping[str, object], text: str = "") -> ShownTable | None:
+    """Return the table in a result's details, else the records that its text is, a list of JSON objects.
+
+    Returns:
+        None if the details have no table of that form, and the text is empty, longer than 100,000
+        characters or anything but at least one object with a key. Of records, the first 50 are shown,
+        with a column for each key of theirs.
 
     >>> table_of({"table": {"columns": ["n"], "rows": [["1"], ["2"]], "total_rows": 9}})
     ShownTable(columns=['n'], rows=[['1'], ['2']], total=9)
+    >>> table_of({}, '[{"n": 1}, {"n": "猫", "m": null}]')
+    ShownTable(columns=['n', 'm'], rows=[['1', ''], ['猫', 'null']], total=2)
     >>> table_of({"table": 3}) is None
     True
     """
@@ -185,7 +198,27 @@ def table_of(details: Mapping[str, object]) -> ShownTable | None:
         case {"columns": [*columns], "rows": [*rows], "total_rows": int(total)}:
             if all(isinstance(row, list | tuple) and len(row) == len(columns) for row in rows):
                 return ShownTable([*map(str, columns)], [[*map(str, row)] for row in rows], total)
-    return None
+    return _table_of_records(text)
+
+
+def _table_of_records(text: str) -> ShownTable | None:
+    """Return the table of a JSON list of objects, or None if `text` is none, or a long one."""
+    if len(text) > _RECORDS_TEXT or not text.lstrip().startswith("["):
+        return None
+    try:
+        records = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not all(isinstance(record, dict) for record in records):
+        return None
+    shown = records[:_RECORDS_ROWS]
+    columns = [*dict.fromkeys(key for record in shown for key in record)]
+    rows = [[_cell(record[key]) if key in record else "" for key in columns] for record in shown]
+    return ShownTable(columns, rows, len(records)) if columns else None
+
+
+def _cell(value: object) -> str:
+    return value if isinstance(value, str) else compact(value)
 
 
 def title_of(schema: Mapping[str, Any]) -> str:

@@ -32,7 +32,7 @@ from toolkeel.sessions import Sessions
 from toolkeel.sessions.permits import revoke_permit, session_permits
 from toolkeel_studio.cli.chat.attach import attached_paths, missing_paths, with_attachments
 from toolkeel_studio.cli.chat.complete import ChatCompleter
-from toolkeel_studio.cli.chat.steering import SIGN, Steering
+from toolkeel_studio.cli.chat.steering import SIGN, Steering, prompt_output
 from toolkeel_studio.cli.commands.launch import (
     OFFLINE,
     Instructions,
@@ -98,9 +98,9 @@ def command(
         if not chat.handle_line(text):
             break
     if can_ask() and chat.sessions[chat.name].exists:
-        options = [word for target in targets or () for word in ("-t", target)]
-        options += ["-m", model] if model != OFFLINE else []
-        note(f"go on: {shlex.join(['toolkeel', 'chat', *options, '--session', chat.name])}", DIM)
+        words = [word for each in skills or () for word in ("--skills", str(each))]
+        words = ["toolkeel", "chat", *launch.words(), *words, "--session", chat.name]
+        note(f"go on: {shlex.join(words)}", DIM)
 
 
 def lines() -> Iterator[str]:
@@ -130,6 +130,7 @@ def read_lines(steering: Steering) -> Iterator[str]:
         complete_while_typing=False,
         key_bindings=keys,
         prompt_continuation="  ",
+        output=prompt_output(sys.stdout),
     )
     while True:
         while steering.left:

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from time import monotonic
-from typing import Any
+from typing import Any, TextIO
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app, in_terminal
@@ -25,6 +25,7 @@ from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.history import History
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import Output, create_output
+from prompt_toolkit.output.vt100 import Vt100_Output
 
 from toolkeel.agent.run import Run
 from toolkeel.observe.wording import visible_line
@@ -81,7 +82,7 @@ class Steering:
     def screen(self) -> Iterator[None]:
         """Print above the prompt whatever is printed within the block."""
         self._above = above = OutputAbovePrompt()
-        err, self._output = above.stream(sys.stderr), create_output(sys.stderr)
+        err, self._output = above.stream(sys.stderr), prompt_output(sys.stderr)
         blocks = Markdown() if is_interactive(sys.stdout) else None
         out = above.stream(sys.stdout, blocks) if stdout_is_terminal() else sys.stdout
         try:
@@ -241,6 +242,17 @@ class _Prompt:
         with suppress(RuntimeError):  # it has ended by itself
             self._end()
         self._thread.join(10)
+
+
+def prompt_output(stream: TextIO) -> Output:
+    """Return a prompt's output that never asks the terminal where the cursor is.
+
+    The end of a prompt waits a second for the answer, and some terminals give none.
+    """
+    output = create_output(stream)
+    if isinstance(output, Vt100_Output):
+        output.enable_cpr = False
+    return output
 
 
 def unfinished_line(above: OutputAbovePrompt) -> str:
