@@ -20,14 +20,19 @@ from playwright.sync_api import Browser, Page, sync_playwright
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.inspector.serving import GATE, Served, busy, served  # noqa: E402
+from tests.durable.working import working  # noqa: E402
+from tests.inspector.serving import GATE, Served, busy, remove, served  # noqa: E402
 from tests.mcp.peers import PEER  # noqa: E402
-from toolkeel import ToolContext  # noqa: E402
+from toolkeel import Agent, ToolContext  # noqa: E402
 from toolkeel.define.tool import AnyTool  # noqa: E402
+from toolkeel.errors import ModelError  # noqa: E402
 from toolkeel.mcp.client import MCPServer  # noqa: E402
 from toolkeel.mcp.client.tool import ToolServerPeer, compile_server_tool  # noqa: E402
 from toolkeel.mcp.pins import Pin, Pins, make_pin  # noqa: E402
-from toolkeel.testing import call  # noqa: E402
+from toolkeel.sessions import Sessions  # noqa: E402
+from toolkeel.testing import Scripted, call  # noqa: E402
+from toolkeel_studio.cli.commands.inspect import open_durable  # noqa: E402
+from toolkeel_studio.durable import Durable  # noqa: E402
 
 PICTURES = ROOT / "docs" / "pictures" / "inspector"
 
@@ -67,6 +72,12 @@ def main() -> None:
             for look, page in looks(browser, server):
                 page.goto(f"{server.base}/servers")
                 page.screenshot(path=PICTURES / f"servers-{look}.png", full_page=True)
+        made = queued(Path(folder, "runs"))
+        with served(Path(folder, "runs"), durable=open_durable(made.sessions)) as server:
+            for look, page in looks(browser, server):
+                page.goto(f"{server.base}/durable")
+                page.screenshot(path=PICTURES / f"durable-{look}.png", full_page=True)
+        made.close()
         browser.close()
 
 
@@ -105,6 +116,23 @@ def pinned() -> list[AnyTool]:
         pins.set(IDENTITY, name, pin(made))
     peer = ToolServerPeer("files", IDENTITY, "pinned", pins, current, send, 10.0)
     return [compile_server_tool(peer, listed(name)).tool for name in now]
+
+
+def queued(folder: Path) -> Durable:
+    """Durable runs: answered, waiting, failed, cancelled, and one that no worker has begun."""
+    folder.mkdir()
+    ends = ["The dues are paid.", call("remove", {"path": "old.txt"}), ModelError("no answer")]
+    durable = Durable(Agent(Scripted(ends), [remove], name="clerk"), Sessions(folder / "talk.db"))
+    with working(durable):
+        for prompt, name in (
+            ("Pay the harbour dues.", "dues"),
+            ("Remove the old file.", "files"),
+            ("明天的天气怎么样?", "天气"),
+        ):
+            durable.result(durable.start(prompt, session=name), 60)
+    durable.cancel(durable.start("Paint the boat.", session="paint"), "It rains.")
+    durable.start("Count the boats.", session="boats")
+    return durable
 
 
 def audited(folder: str) -> Path:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.inspector.serving import GATE, HELD, REMOVED, Served, busy, served
+from tests.inspector.serving import GATE, HELD, REMOVED, TOOLS, Served, busy, served
 from tests.mcp.peers import OLD_PEER, PEER
 from toolkeel import Agent, AssistantMessage, ToolOutput, Usage, UserMessage, tool
 from toolkeel._records.entries import (
@@ -122,6 +122,17 @@ def test_an_answer_is_the_calls_result_and_nothing_runs(tmp_path: Path) -> None:
         page.post("/sessions/ada", _do="decide", verdict="answer", value="已经删了", **shown)
         assert "已经删了" in page.until("/sessions/ada", 'class="answer"')
         assert before == REMOVED
+
+
+def test_a_call_that_was_decided_elsewhere_waits_for_no_person(tmp_path: Path) -> None:
+    with served(tmp_path, ["?"]) as page:
+        session = page.sessions["ada"]
+        model = Scripted([call("remove", {"path": "x"})])
+        Agent(model, TOOLS).run_sync("go", session=session)
+        session.decide(session.pending[0].approve(), who="bob")
+        shown = page.client.get("/sessions/ada").text
+    assert 'class="call decided"' in shown and "decided by bob: approve" in shown
+    assert "Decided. A worker" in shown and "data-ticket" not in shown and "1970" not in shown
 
 
 def test_a_table_is_shown_beside_what_the_model_reads(tmp_path: Path) -> None:

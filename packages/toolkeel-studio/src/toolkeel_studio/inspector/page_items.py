@@ -41,7 +41,7 @@ class Note:
 
 @dataclass
 class DecisionView:
-    """A decision about a call: author, time, verdict and reason."""
+    """A decision about a call: time (0 until the journal has it), verdict, author and reason."""
 
     at: float
     verdict: str

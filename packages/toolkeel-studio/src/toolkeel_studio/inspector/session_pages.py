@@ -169,9 +169,11 @@ class SessionPages:
         interrupted = bool(info.requests) and not (running or info.ended) and upto == head
         if interrupted:
             story.interrupt()
+        story.add_decisions(session.decisions.values())
         fields = {"session": info, "story": story, "live": live, "latest": upto == head}
         waits = self._runs.open_tickets(session) if story.reason == "waiting" else {}
         fields["open"] = {id: typed if typed.get("ticket") == id else UNTOUCHED for id in waits}
+        fields["decided"] = not (waits or running) and story.reason == "waiting"
         fields |= {"typed": typed, "run": summarize_run(story)}
         fields["turns_before"] = info.turns - len(story.turns) if upto == head else None
         fields["question"] = _question_form(live, typed, errors)

@@ -182,6 +182,12 @@ class Story:
         for called in self.calls():
             called.interrupted = called.began is not None and called.result is None
 
+    def add_decisions(self, decided: Iterable[entries.Decided]) -> None:
+        """Add decisions that are not in the journal yet: the next process that goes on writes them there."""
+        for each in decided:
+            if (called := self._waiting.get(each.decision.ticket)) is not None:
+                self._decided(called.seq, 0.0, each)
+
     # — one handler for each kind of entry —
 
     def _run_began(self, seq: int, at: float, entry: entries.RunBegan) -> None:

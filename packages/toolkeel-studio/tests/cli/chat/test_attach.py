@@ -11,7 +11,7 @@ from tests.cli.commandline import Terminal, readable
 from tests.cli.terminal.test_pictures import png
 from toolkeel.call.steps.rules import Rules
 from toolkeel.content import Image, Text, content_text
-from toolkeel_studio.cli.chat.attach import attached_paths, with_attachments
+from toolkeel_studio.cli.chat.attach import attached_paths, name_pasted_pictures, with_attachments
 from toolkeel_studio.cli.exit_codes import UsageProblem
 
 MODEL = """
@@ -60,6 +60,21 @@ def test_what_a_workspace_would_not_read_is_not_attached(path: str, folder: Path
     rules = Rules(deny=["read(path=诗.md)"])
     with pytest.raises(UsageProblem, match="@"):
         asyncio.run(with_attachments("see", [path], rules))
+
+
+def test_a_pasted_path_of_a_picture_attaches_it_from_anywhere(folder: Path) -> None:
+    other = folder.parent / "屏幕 1.PNG"
+    other.write_bytes(png(2, 2))
+    for pasted in (f"'{other}'\n", str(other).replace(" ", "\\ "), other.as_uri()):
+        text = name_pasted_pictures(pasted)
+        assert attached_paths(text) == [str(other)]
+    content = asyncio.run(with_attachments("see", [str(other)], None))
+    assert any(isinstance(block, Image) for block in content)
+    denied = Rules(deny=["read"])
+    with pytest.raises(UsageProblem):
+        asyncio.run(with_attachments("see", [str(other)], denied))
+    for text in ("", "it's", f"see {other}", "a.png", str(folder / "诗.md"), f"{other} and more"):
+        assert name_pasted_pictures(text) == text
 
 
 @pytest.mark.slow

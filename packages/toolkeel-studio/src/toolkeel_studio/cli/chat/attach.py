@@ -1,9 +1,14 @@
-"""Files that a message names as ``@path``: what a workspace's ``read`` shows of them goes along."""
+"""Files that a message names as ``@path``: what a workspace's ``read`` shows of them goes along.
+
+A terminal pastes the path of a file that is copied or dropped on it: a pasted picture is named so, too.
+"""
 
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from toolkeel.call.steps.label_sources import TRUSTED
 from toolkeel.call.steps.rules import Rules
@@ -15,6 +20,7 @@ from toolkeel_studio.cli.exit_codes import UsageProblem
 from toolkeel_workspace.files.file_tools import Files
 
 _NAMED = re.compile(r'(?:(?<=\s)|\A)@(?:"([^"\n]+)"|(\S*[^\s.,;:!?)\]，。；：！？）]))')
+_PICTURES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
 _PATH = re.compile(r"/|\w\.\w+\Z")
 
 
@@ -47,20 +53,40 @@ def _is_file(path: str) -> bool:
         return False
 
 
+def name_pasted_pictures(text: str) -> str:
+    """Return a pasted text with an ``@`` before each path if it is nothing but absolute paths of pictures.
+
+    Paths may be quoted as for a shell, or be ``file:`` URLs; any other text is returned unchanged.
+    """
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        return text
+    paths = [unquote(urlsplit(word).path) if word.startswith("file:") else word for word in words]
+    are_pictures = bool(paths) and all(_is_picture(path) and _is_file(path) for path in paths)
+    return "".join(f'@"{path}" ' for path in paths) if are_pictures else text
+
+
+def _is_picture(path: str) -> bool:
+    """Return True if a path may be anywhere: it is absolute, and its name is a picture's."""
+    return Path(path).is_absolute() and Path(path).suffix.lower() in _PICTURES
+
+
 async def with_attachments(content: Content, paths: list[str], rules: Rules | None) -> Content:
-    """Return a message with the content of files of the current folder, as a stranger's text.
+    """Return a message with the content of files, as a stranger's text.
 
     Args:
         content: The message.
-        paths: The files.
+        paths: Files of the current folder, and absolute paths of pictures.
         rules: What they say about ``read`` holds.
 
     Raises:
-        UsageProblem: a file is outside of the folder, refused by a rule, or neither text nor picture.
+        UsageProblem: a file that is no picture is outside of the folder, or a file is refused by a rule, or neither text nor picture.
     """
     blocks: list[Block] = list(content if isinstance(content, tuple) else [Text(content)])
-    tools = Toolset([Files().read], rules=rules)
     for path in paths:
+        root = Path(path).parent if _is_picture(path) else "."
+        tools = Toolset([Files(root).read], rules=rules)
         [message] = await tools.run([ToolCall("attach", "read", {"path": path})], RunContext())
         if message.failed:
             raise UsageProblem(f"@{path}: {message.text}")

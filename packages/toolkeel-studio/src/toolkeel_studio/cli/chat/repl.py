@@ -17,7 +17,6 @@ import typer
 from prompt_toolkit import PromptSession
 from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.history import FileHistory
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 from toolkeel._common.data_folder import sessions_file
 from toolkeel.agent.agent import Agent
@@ -32,7 +31,7 @@ from toolkeel.sessions import Sessions
 from toolkeel.sessions.permits import revoke_permit, session_permits
 from toolkeel_studio.cli.chat.attach import attached_paths, missing_paths, with_attachments
 from toolkeel_studio.cli.chat.complete import ChatCompleter
-from toolkeel_studio.cli.chat.steering import SIGN, Steering, prompt_output
+from toolkeel_studio.cli.chat.steering import SIGN, Steering, prompt_output, text_bindings
 from toolkeel_studio.cli.commands.launch import (
     OFFLINE,
     Instructions,
@@ -117,18 +116,12 @@ def read_lines(steering: Steering) -> Iterator[str]:
     Args:
         steering: Holds what was typed while a run worked.
     """
-    keys = KeyBindings()
-
-    @keys.add("escape", "enter")  # not Ctrl+J: so comes an Enter that was typed between two prompts
-    def _(event: KeyPressEvent) -> None:
-        event.current_buffer.insert_text("\n")
-
     prompt: PromptSession[str] = PromptSession(
         ANSI(SIGN),
         history=steering.past,
         completer=steering.completer,
         complete_while_typing=False,
-        key_bindings=keys,
+        key_bindings=text_bindings(),
         prompt_continuation="  ",
         output=prompt_output(sys.stdout),
     )

@@ -24,12 +24,13 @@ from prompt_toolkit.completion import Completer
 from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.history import History
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import Output, create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from toolkeel.agent.run import Run
 from toolkeel.observe.wording import visible_line
-from toolkeel_studio.cli.chat.attach import attached_paths
+from toolkeel_studio.cli.chat.attach import attached_paths, name_pasted_pictures
 from toolkeel_studio.cli.chat.print_above_prompt import OutputAbovePrompt
 from toolkeel_studio.cli.terminal.markdown import Markdown
 from toolkeel_studio.cli.terminal.streams import (
@@ -263,17 +264,29 @@ def unfinished_line(above: OutputAbovePrompt) -> str:
     return "".join(f"{line}\n" for line in wrapped(text, columns)[-ROWS:] if line)
 
 
+def text_bindings() -> KeyBindings:
+    """Bind the keys of every prompt: Alt+Enter, and a paste, which may be a picture."""
+    keys = KeyBindings()
+
+    @keys.add("escape", "enter")  # not Ctrl+J: so comes an Enter that was typed between two prompts
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    @keys.add(Keys.BracketedPaste)
+    def _(event: KeyPressEvent) -> None:
+        text = event.data.replace("\r\n", "\n").replace("\r", "\n")
+        event.current_buffer.insert_text(name_pasted_pictures(text))
+
+    return keys
+
+
 def key_bindings(steering: Steering) -> KeyBindings:
     """Bind the keys that work while a run works."""
-    keys = KeyBindings()
+    keys = text_bindings()
 
     @keys.add("enter")
     def _(event: KeyPressEvent) -> None:
         steering.entered(event.current_buffer)
-
-    @keys.add("escape", "enter")
-    def _(event: KeyPressEvent) -> None:
-        event.current_buffer.insert_text("\n")
 
     @keys.add("tab")
     def _(event: KeyPressEvent) -> None:
