@@ -169,7 +169,8 @@ class SessionPages:
         interrupted = bool(info.requests) and not (running or info.ended) and upto == head
         if interrupted:
             story.interrupt()
-        story.add_decisions(session.decisions.values())
+        if story.reason == "waiting":
+            story.add_decisions(session.decisions.values())
         fields = {"session": info, "story": story, "live": live, "latest": upto == head}
         waits = self._runs.open_tickets(session) if story.reason == "waiting" else {}
         fields["open"] = {id: typed if typed.get("ticket") == id else UNTOUCHED for id in waits}

@@ -57,7 +57,8 @@ def test_text_and_pictures_go_along_as_a_strangers_text(folder: Path) -> None:
 
 @pytest.mark.parametrize("path", ["../secret.txt", "data.bin", "诗.md"])
 def test_what_a_workspace_would_not_read_is_not_attached(path: str, folder: Path) -> None:
-    rules = Rules(deny=["read(path=诗.md)"])
+    rules = Rules(ask=["write", "ba*"], deny=["read(path=诗.md)"])
+    assert asyncio.run(with_attachments("see", ["a.png"], rules)) != "see"
     with pytest.raises(UsageProblem, match="@"):
         asyncio.run(with_attachments("see", [path], rules))
 

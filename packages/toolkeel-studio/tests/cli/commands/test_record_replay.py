@@ -48,6 +48,7 @@ def test_a_changed_body_is_seen_when_tools_run(here: Here, tmp_path: Path) -> No
     changed.write_text(TOOLS.replace('f"{query} {n}"', 'f"{query}-{n}"'), "utf-8")
     assert here("replay", str(file), "-t", str(changed)).code == 0
     ended = here("replay", str(file), "-t", str(changed), "--live")
+    assert "go on from here" not in ended.err  # nothing that was played is to be resumed
     assert ended.code == 1
     assert "猫-1" in ended.err
 

@@ -5,13 +5,14 @@ A terminal pastes the path of a file that is copied or dropped on it: a pasted p
 
 from __future__ import annotations
 
+import fnmatch
 import re
 import shlex
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from toolkeel.call.steps.label_sources import TRUSTED
-from toolkeel.call.steps.rules import Rules
+from toolkeel.call.steps.rules import ORDER, Action, Rules
 from toolkeel.call.toolset import Toolset
 from toolkeel.content import Block, Content, Text
 from toolkeel.context import RunContext
@@ -72,6 +73,15 @@ def _is_picture(path: str) -> bool:
     return Path(path).is_absolute() and Path(path).suffix.lower() in _PICTURES
 
 
+def _rules_of_read(rules: Rules) -> Rules:
+    """Return the rules that may match `read`: a toolset refuses those that name other tools."""
+    kept: dict[Action, list[str]] = {action: [] for action in ORDER}
+    for rule in rules:
+        if fnmatch.fnmatchcase("read", rule.tool):
+            kept[rule.action].append(str(rule).removeprefix(f"{rule.action} "))
+    return Rules(kept["deny"], kept["ask"], kept["allow"], strict=rules.strict)
+
+
 async def with_attachments(content: Content, paths: list[str], rules: Rules | None) -> Content:
     """Return a message with the content of files, as a stranger's text.
 
@@ -86,7 +96,7 @@ async def with_attachments(content: Content, paths: list[str], rules: Rules | No
     blocks: list[Block] = list(content if isinstance(content, tuple) else [Text(content)])
     for path in paths:
         root = Path(path).parent if _is_picture(path) else "."
-        tools = Toolset([Files(root).read], rules=rules)
+        tools = Toolset([Files(root).read], rules=rules and _rules_of_read(rules))
         [message] = await tools.run([ToolCall("attach", "read", {"path": path})], RunContext())
         if message.failed:
             raise UsageProblem(f"@{path}: {message.text}")

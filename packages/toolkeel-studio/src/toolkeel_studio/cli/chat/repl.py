@@ -239,7 +239,7 @@ class Chat:
             try:
                 rules = self._agent.tools.rules
                 message = asyncio.run(with_attachments(message, paths, rules))
-            except UsageProblem as error:
+            except (UsageProblem, ToolkeelError) as error:
                 note(str(error), RED)
                 self.steering.draft = text
                 return

@@ -31,7 +31,7 @@ from toolkeel.messages import AssistantMessage
 from toolkeel.model_interface import Model
 from toolkeel.observe.wording import count, duration
 from toolkeel.providers.model_by_name import AUTO, choose_auto, connect
-from toolkeel.testing.cassette import Cassette
+from toolkeel.testing.cassette import Cassette, CassetteMismatch
 from toolkeel.testing.taped import TapedModel, TapedTools
 from toolkeel_studio.cli.exit_codes import FAILED, SUSPENDED
 from toolkeel_studio.cli.history_option import read_history
@@ -270,7 +270,8 @@ def run_to_end(
         with stdout_kept_clean():
             result, token, written = _run(launch, agent, prompt, decisions, counts)
     except BaseException as error:
-        if isinstance(run := getattr(error, "run", None), Run):
+        run = None if isinstance(error, CassetteMismatch) else getattr(error, "run", None)
+        if isinstance(run, Run):
             _save_run(run.state, run.context.id, launch)
         raise
     if not launch.as_json:
@@ -393,7 +394,6 @@ def _report_waiting_session(tickets: Sequence[Ticket], launch: Launch) -> None:
     """Print what waits in a session and the command that resumes it."""
     show_tickets(tickets)
     note("decide, then go on; or go on at a terminal, which asks:", DIM)
-    words = ["toolkeel", "sessions", "decide", launch.session, *deciding(tickets)]
-    note(f"  {shlex.join(words)}")
-    note(f"  {shlex.join(launch.session_command())}")
+    words = shlex.join(["toolkeel", "sessions", "decide", launch.session, *deciding(tickets)])
+    note(f"  {words}\n  {shlex.join(launch.session_command())}")
     raise typer.Exit(SUSPENDED)
