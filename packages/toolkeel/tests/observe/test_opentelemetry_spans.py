@@ -203,6 +203,13 @@ def test_content_stands_on_spans_when_it_is_asked_for(
     assert '"content": "好"' in str(last["gen_ai.output.messages"])
 
 
+def test_with_content_a_crashed_call_is_described_by_its_exception(watched: Watched) -> None:
+    model = Scripted([call("look", {"word": "bad"}), "ok"])
+    Agent(model, [look]).run_sync("go", listeners=[watched.telemetry(content=True)])
+    [span] = watched.named("execute_tool look")
+    assert SECRET in (span.status.description or "")
+
+
 def test_a_runs_span_has_its_first_request_and_its_last_reply(watched: Watched) -> None:
     otel = watched.telemetry(content=True)
     model = Scripted([call("look", {"word": "你"}), "好"])

@@ -4,7 +4,8 @@ A run is an ``invoke_agent`` span, each request a ``chat`` span within it, each 
 ``execute_tool`` span; an inner agent's run is a child of its call. Spans are made of timed events.
 
 What people and models wrote is left out unless it is asked for, also where exceptions quote it: a
-failed span has an ``error.type`` and no description.
+failed span has an ``error.type``, and only with content does a call's have the exception, as its
+description.
 """
 
 from __future__ import annotations
@@ -323,7 +324,8 @@ class OpenTelemetry:
             call.span.update_name(f"execute_tool {name}")
             call.span.set_attribute(attribute_names.TOOL, name)
         problem = "" if kind in NOT_ERRORS else kind
-        _end(call.span, event.at, problem)
+        why = str(message.details.get("error", ""))[:_MAX_TEXT] if self._content else ""
+        _end(call.span, event.at, problem, why)
         told = {attribute_names.TOOL: name, attribute_names.TOOL_TYPE: "function"}
         failed = {**told, attribute_names.ERROR: problem} if problem else told
         self._record("gen_ai.execute_tool.duration", event.at - call.at, failed)
@@ -384,11 +386,11 @@ def _reply(message: AssistantMessage, run: _Run) -> Attributes:
     return made
 
 
-def _end(span: Span, at: float, problem: str) -> None:
-    """End a span; a failed one gets an error type, and no description."""
+def _end(span: Span, at: float, problem: str, why: str = "") -> None:
+    """End a span; a failed one gets an error type, and `why` as its description unless it is empty."""
     if problem:
         span.set_attribute(attribute_names.ERROR, problem)
-        span.set_status(Status(StatusCode.ERROR))
+        span.set_status(Status(StatusCode.ERROR, why or None))
     span.end(_ns(at))
 
 
