@@ -45,9 +45,8 @@ class Comparison:
     def sums(self) -> Iterator[tuple[str, ...]]:
         """Yield the totals as text: label, first, second, and the difference."""
         for word, (a, b) in self.totals.items():
-            shown, nothing = "{:,}".format, "not measured"
-            if word == "cost":
-                shown, nothing = dollars, "unknown"
+            nothing = "unknown" if word == "cost" else "not measured"
+            shown = dollars if word == "cost" else _number
             by = share = ""
             if a is not None and b is not None and a != b:
                 by = f"{'-' if b < a else '+'}{shown(abs(b - a))}"
@@ -65,6 +64,10 @@ def compare(a: Session, b: Session) -> Comparison:
     counted = _counts(two)
     totals = {word: (number, counted[word]) for word, number in _counts(one).items()}
     return Comparison(a.name, b.name, totals, list(_rows(list(_lines(one)), list(_lines(two)))))
+
+
+def _number(value: float) -> str:
+    return f"{value:,}"
 
 
 def _counts(story: Story) -> dict[str, float | None]:
