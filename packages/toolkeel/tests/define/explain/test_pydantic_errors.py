@@ -283,3 +283,14 @@ def test_a_missing_tag_of_many_branches_lists_their_values() -> None:
     text = answered(taking(pet)[0], {"x": {}}).text
     assert 'x.kind: expected one of "k0", ' in text
     assert '"k19", … (40 in all) (required)' in text
+
+
+@pytest.mark.parametrize(
+    ("tag", "got"), [(None, "null"), (3, "3 (an integer)"), ("x", '"x" (a string)')]
+)
+def test_the_tag_of_no_branch_is_shown_as_it_was_sent(tag: object, got: str) -> None:
+    one: Any = create_model("One", kind=(Literal["one"], ...))
+    other: Any = create_model("Other", kind=(Literal["other"], ...))
+    made, _ = taking(Annotated[one | other, Field(discriminator="kind")])
+    text = answered(made, {"x": {"kind": tag}}).text
+    assert f'x.kind: expected one of "one", "other", got {got}' in text

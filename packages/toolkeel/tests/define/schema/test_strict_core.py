@@ -123,6 +123,7 @@ def test_a_union_of_objects_without_such_a_branch_refuses(guesses: Any, sent: ob
         (bytes, "ab", b"ab"),
         (collections.deque[int], [1], collections.deque([1])),
         (collections.OrderedDict[str, int], {"a": 1}, collections.OrderedDict(a=1)),
+        (collections.Counter[str], {"a": 1}, collections.Counter(a=1)),
         (Literal[Colour.RED, "x"], "red", Colour.RED),
         (Literal[Level.LOW, 2], 1, Level.LOW),
         (Iterable[int], [1, 2], [1, 2]),

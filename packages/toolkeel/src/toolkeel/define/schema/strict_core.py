@@ -183,8 +183,6 @@ def _close_pattern(core: Core, pattern: str) -> Core:
         check = _as_written(check)
     if core["type"] == "function-after":
         inner = {**core["schema"]}
-        if inner["type"] == "bytes":
-            inner["strict"] = False
         return {**core, "schema": before(check, inner)}
     if core["type"] in _NO_FORM:
         return _checked(check, core)
