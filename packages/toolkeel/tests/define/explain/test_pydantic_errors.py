@@ -294,3 +294,11 @@ def test_the_tag_of_no_branch_is_shown_as_it_was_sent(tag: object, got: str) -> 
     made, _ = taking(Annotated[one | other, Field(discriminator="kind")])
     text = answered(made, {"x": {"kind": tag}}).text
     assert f'x.kind: expected one of "one", "other", got {got}' in text
+
+
+def test_a_whole_float_is_no_mistake_where_an_integer_is_wanted() -> None:
+    one: Any = create_model("One", b=(Literal["x"], ...), a=(Literal[0], ...))
+    other: Any = create_model("Other", id=(int, ...), a=(int | None, ...))
+    made, _ = taking(one | other)
+    text = answered(made, {"x": {"b": "x", "a": 1.0}}).text
+    assert "invalid" in text and "valid integer" not in text
