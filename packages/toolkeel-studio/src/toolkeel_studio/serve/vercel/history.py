@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from toolkeel._records import entries
-from toolkeel.content import Content, File
+from toolkeel.content import Audio, Block, Content, File, Image, Text
 from toolkeel.sessions.session import Session
-from toolkeel_studio.serve.contents import address_of, media_of, plain_text
+from toolkeel_studio.serve.contents import address_of, plain_text
 from toolkeel_studio.serve.items import Item, approval_id_of, is_said
 from toolkeel_studio.serve.numbering import number_journal
 from toolkeel_studio.serve.vercel.encode import Chunk, VercelEncoder
@@ -194,12 +194,17 @@ def new_message() -> dict[str, Any]:
 
 
 def _said(id: str, content: Content) -> dict[str, Any]:
-    parts: list[Mapping[str, Any]] = [{"type": "text", "text": plain_text(content)}]
-    for block in media_of(content):
-        named = {"filename": block.name} if isinstance(block, File) else {}
-        url = address_of(block)
-        parts.append({"type": "file", "mediaType": block.media_type, "url": url, **named})
-    return {"id": id, "role": "user", "parts": parts}
+    blocks = (Text(content),) if isinstance(content, str) else content
+    return {"id": id, "role": "user", "parts": [*map(_part, blocks)]}
+
+
+def _part(block: Block) -> dict[str, Any]:
+    """Return a block of a message of a person as a part of it."""
+    if not isinstance(block, Image | Audio | File):
+        return {"type": "text", "text": plain_text((block,))}
+    named = {"filename": block.name} if isinstance(block, File) else {}
+    url = address_of(block)
+    return {"type": "file", "mediaType": block.media_type, "url": url, **named}
 
 
 def apply_chunk(message: dict[str, Any], chunk: Chunk) -> None:
