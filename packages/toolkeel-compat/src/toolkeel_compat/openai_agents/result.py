@@ -58,7 +58,7 @@ class RunInput:
     messages: Sequence[Message] = ()
     input: Any = None
     verdicts: Sequence[Any] = ()
-    waits: Mapping[str, int] = NOTHING
+    waits: Mapping[str, Any] = NOTHING
 
 
 def _filter_verdicts(kind: type) -> Any:
@@ -97,7 +97,7 @@ class RunResult:
     state: SavedRun
     given: int = 0
     verdicts: Sequence[Any] = ()
-    waits: Mapping[str, int] = NOTHING
+    waits: Mapping[str, Any] = NOTHING
 
     input_guardrail_results = _filter_verdicts(InputGuardrailResult)
     output_guardrail_results = _filter_verdicts(OutputGuardrailResult)
@@ -177,7 +177,7 @@ def to_result(result: core_result.RunResult[Any], run_input: RunInput) -> RunRes
     return made
 
 
-def arrange_results(messages: Sequence[Message], waits: Mapping[str, int]) -> list[Message]:
+def arrange_results(messages: Sequence[Message], waits: Mapping[str, Any]) -> list[Message]:
     """Return a transcript with each turn's results in the order in which they came.
 
     Args:
@@ -187,7 +187,9 @@ def arrange_results(messages: Sequence[Message], waits: Mapping[str, int]) -> li
     made: list[Message] = []
     for is_result, group in itertools.groupby(messages, lambda one: isinstance(one, ToolMessage)):
         found: list[Any] = list(group)
-        made += sorted(found, key=lambda it: waits.get(it.tool_call_id, 0)) if is_result else found
+        if is_result:
+            found.sort(key=lambda it: waits.get(it.tool_call_id, 0))
+        made += found
     return made
 
 
@@ -208,7 +210,8 @@ def _add_approvals(result: RunResult) -> list[Any]:
                 again = ToolApprovalItem(call.agent, call.raw_item, None)
                 made.append(asked.pop(call.call_id, again))
 
-    for item in result.new_items:
+    items: list[Any] = [*result.new_items]
+    for item in items:
         if item.type == "tool_call_item":
             waiting.append(item)
         elif item.type == "tool_call_output_item":

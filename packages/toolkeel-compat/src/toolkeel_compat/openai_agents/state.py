@@ -135,7 +135,7 @@ class RunState:
         context: Any = None,
         always: dict[str, str] | None = None,
         given: int = 0,
-        waits: Mapping[str, int] = NOTHING,
+        waits: Mapping[str, Any] = NOTHING,
     ) -> None:
         self.waits = waits
         self.agent = agent

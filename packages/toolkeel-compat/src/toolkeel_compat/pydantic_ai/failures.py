@@ -94,7 +94,8 @@ def describe_failures(request: ModelRequest, run: CoreRun[Any]) -> None:
     The same for an answer beside calls that the model corrects first.
     """
     values, tools = get_values(run), {one.name: one for one in request.tools}
-    for one in takewhile(lambda each: isinstance(each, ToolMessage), reversed(run.transcript)):
+    last: Any = takewhile(lambda each: isinstance(each, ToolMessage), reversed(run.transcript))
+    for one in last:
         if not one.failed and one.name in tools and is_output_tool(tools[one.name]):
             values[one.tool_call_id] = OUTPUT_PUT_OFF
     failed: dict[str, ToolMessage] = {}
