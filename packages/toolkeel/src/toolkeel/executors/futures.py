@@ -81,7 +81,7 @@ class Futures:
     False
 
     Raises:
-        SetupError: fewer than 1 call at once.
+        SetupError: fewer than 1 call at once, or a pool of subinterpreters.
     """
 
     capabilities = Capabilities(is_remote=True)
@@ -89,6 +89,11 @@ class Futures:
     def __init__(self, pool: Pool, *, max_concurrency: int = MAX_CONCURRENCY) -> None:
         if max_concurrency < 1:
             raise SetupError(f"Futures(max_concurrency={max_concurrency}): it must be 1 or more")
+        if any(each.__name__ == "InterpreterPoolExecutor" for each in type(pool).__mro__):
+            raise SetupError(
+                "Futures(...): pydantic does not work in subinterpreters; "
+                "give a ThreadPoolExecutor or a ProcessPoolExecutor"
+            )
         self._pool = pool
         self._is_local = isinstance(pool, ThreadPoolExecutor)
         self._slots = CrossLoopSemaphore(max_concurrency)
