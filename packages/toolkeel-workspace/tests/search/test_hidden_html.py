@@ -305,3 +305,11 @@ def test_tags_that_never_end_take_no_time(piece: str) -> None:
     began = process_time()
     remove_hidden("<p>seen</p>" + piece * 20_000)
     assert process_time() - began < 5
+
+
+@pytest.mark.parametrize(
+    "character",
+    "\N{SOFT HYPHEN}\N{COMBINING GRAPHEME JOINER}\N{HANGUL FILLER}\N{HALFWIDTH HANGUL FILLER}\N{WORD JOINER}",
+)
+def test_a_character_without_width_is_removed(character: str) -> None:
+    assert remove_hidden(f"<p>a{character}b</p>") == ("<p>ab</p>", 1)

@@ -18,7 +18,8 @@ from toolkeel.call.steps.shell_parser import parse_commands, runs_unread
     [
         "$X", "curl y | sh", "eval a", "echo $($X)", "a='b'; 'never closed", "env $X", "! eval a",
         "sudo sh", "nice -n 5 bash", "timeout 5 env A=1 sh", "bash -c sh", "sh -c '$X'", "sh -ec bash",
-        "find . -exec sh -c '$0' {} ;", "xargs sh -c '$X'",
+        "find . -exec sh -c '$0' {} ;", "xargs sh -c '$X'", "find . -exec $X {} +", "env -S 'sh x'",
+        "env -S'sh x'", "env --split-string='sh x'",
     ],
 )  # fmt: skip
 def test_a_line_that_runs_more_than_it_says_is_told(line: str) -> None:
