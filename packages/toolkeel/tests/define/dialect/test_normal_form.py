@@ -126,6 +126,7 @@ def test_old_dependencies_become_the_two_kinds_of_now() -> None:
         ({"properties": {"a": 1}}, "#/properties/a: it must be an object or a boolean"),
         ({"anyOf": ["x"]}, "#/anyOf/0"),
         ({"anyOf": []}, "#: anyOf is empty"),
+        ({"type": []}, "#: type is empty"),
         ({"properties": {"a": {1: {}}}}, "#/properties/a: the key 1 must be text"),
         ({"properties": []}, "#: properties must be an object"),
         (
