@@ -29,6 +29,8 @@ from toolkeel.mcp.client import MCPServer
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call
 
+pytestmark = pytest.mark.usefixtures("warm_python")
+
 KILLED_IN_A_CALL = [
     RunBegan("r"),
     PersonSaid("r", UserMessage("Pay 5.")),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from pathlib import Path
 from typing import Any
 
 import mcp_types as types
 import pytest
 
+from tests.warm import WARM
 from toolkeel.mcp.client import MCPServer
 from toolkeel.mcp.page_links import is_for_models, page_of, with_page
 
@@ -70,7 +70,7 @@ def test_a_tool_that_only_pages_may_call_is_no_tool_of_a_model(tmp_path: Path) -
     file.write_text(PROGRAM, "utf-8")
 
     async def use() -> None:
-        async with MCPServer([sys.executable, str(file)]) as server:
+        async with MCPServer([*WARM, str(file)]) as server:
             assert [each.name for each in await server.get_tools()] == ["now"]
 
     asyncio.run(use())

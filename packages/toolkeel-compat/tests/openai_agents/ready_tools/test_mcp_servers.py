@@ -29,6 +29,8 @@ from toolkeel_compat.openai_agents import (
 )
 from toolkeel_compat.openai_agents.ready_tools.mcp_servers import passes_filter, read_approvals
 
+pytestmark = pytest.mark.usefixtures("warm_python")
+
 
 def test_a_servers_tools_are_the_agents_and_run_without_being_asked_about() -> None:
     async def main() -> Any:

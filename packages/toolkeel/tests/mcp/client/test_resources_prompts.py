@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import mcp_types as types
 import pytest
 
+from tests.warm import WARM
 from toolkeel import Agent, RunContext, SetupError, Text, ToolCall, Toolset, tool
 from toolkeel.effects import acts
 from toolkeel.errors import ToolError
@@ -99,7 +99,7 @@ def program(tmp_path: Path) -> Path:
 
 @asynccontextmanager
 async def served(program: Path, era: str, **options: Any) -> AsyncIterator[MCPServer]:
-    words = [sys.executable, str(program), era]
+    words = [*WARM, str(program), era]
     server = MCPServer(words, name="app", trust=True, **options)
     try:
         yield server
