@@ -102,8 +102,8 @@ def agent_as_tool(
         options: See `AsToolOptions`.
     """
     check_options(options, AsToolOptions, "as_tool", _RUN_APART)
-    limit, on_stream = options.get("max_turns"), options.get("on_stream")
-    agent = agent if limit is None else agent.limited(limit)
+    on_stream = options.get("on_stream")
+    agent = agent if (limit := options.get("max_turns")) is None else agent.limited(limit)
 
     async def output(result: CoreResult[Any]) -> object:
         inner: RunLifecycle | None = current_run.get()
@@ -120,7 +120,7 @@ def agent_as_tool(
             )
         return ToolOutput(str(result.output), result.output)
 
-    heard = [] if on_stream is None else [make_stream_step(agent, on_stream)]
+    heard = [make_stream_step(agent, on_stream)] if on_stream else []
     inner = core.Agent.as_tool(
         agent,
         *about,
@@ -131,9 +131,8 @@ def agent_as_tool(
     )
     inner = dataclasses.replace(inner, description=about[1] or "", on_crash=DEFAULT_ERROR_TEXT)
     inner = with_error_function(inner, options.get("failure_error_function", UNSET))
-    made = (inner.name, inner.description, inner.parameters, AgentInvoker(inner, agent))
     return FunctionTool(
-        *made,
+        *(inner.name, inner.description, inner.parameters, AgentInvoker(inner, agent)),
         is_enabled=options.get("is_enabled", True),
         needs_approval=options.get("needs_approval", False),
         timeout_seconds=inner.timeout,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import takewhile
 from typing import Any, Final
 
@@ -94,10 +94,7 @@ def describe_failures(request: ModelRequest, run: CoreRun[Any]) -> None:
     The same for an answer beside calls that the model corrects first.
     """
     values, tools = get_values(run), {one.name: one for one in request.tools}
-    last: Any = takewhile(lambda each: isinstance(each, ToolMessage), reversed(run.transcript))
-    for one in last:
-        if not one.failed and one.name in tools and is_output_tool(tools[one.name]):
-            values[one.tool_call_id] = OUTPUT_PUT_OFF
+    _describe_put_off(run, tools, values)
     failed: dict[str, ToolMessage] = {}
     for one in reversed(run.transcript):
         if isinstance(one, ToolMessage) and one.failed:
@@ -117,6 +114,14 @@ def describe_failures(request: ModelRequest, run: CoreRun[Any]) -> None:
                 problems = list_problems(tools[call.name], call.arguments)
                 values.update({call.id: problems} if problems else {})
         break
+
+
+def _describe_put_off(run: CoreRun[Any], tools: Mapping[str, Any], values: dict[str, Any]) -> None:
+    """Keep what the model and the program read of answers in the last turn, which did not end the run."""
+    last: Any = takewhile(lambda each: isinstance(each, ToolMessage), reversed(run.transcript))
+    for one in last:
+        if not one.failed and one.name in tools and is_output_tool(tools[one.name]):
+            values[one.tool_call_id] = OUTPUT_PUT_OFF
 
 
 def list_problems(tool: Any, arguments: Any) -> list[Any]:
