@@ -114,8 +114,8 @@ def _name_output_tool(schema: Any, accepted: str | None, on_invalid: Any, names:
     Each member of a union has a tool of its own. Their names are added to `names`.
     """
     if get_origin(schema) in (Union, UnionType):
-        members = [_name_output_tool(one, accepted, on_invalid, names) for one in get_args(schema)]
-        return reduce(or_, members)
+        members = get_args(schema)
+        return reduce(or_, [_name_output_tool(m, accepted, on_invalid, names) for m in members])
     if isinstance(schema, Mapping):
         title, text = schema.get("title") or OUTPUT_TOOL, schema.get("description", "")
         schema = make_dict_type(schema)

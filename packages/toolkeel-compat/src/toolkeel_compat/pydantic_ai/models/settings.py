@@ -154,7 +154,7 @@ def _enforce(tool: Any) -> Any:
 
 def _fits(schema: Mapping[str, object]) -> bool:
     """Return True if strict mode can say a schema, and no object has optional or no properties."""
-    objects = [one for one in all_subschemas(schema) if one.get("type") == "object"]
+    objects: list[Any] = [one for one in all_subschemas(schema) if one.get("type") == "object"]
     if any({*one.get("properties", ())} - {*one.get("required", ())} for one in objects):
         return False
     if not all(one.get("required") for one in objects):
