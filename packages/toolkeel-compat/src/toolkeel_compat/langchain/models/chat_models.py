@@ -84,8 +84,8 @@ def resolve_output_type(model: Model, form: Any) -> tuple[Model, Any]:
     schema = form.schema if isinstance(form, ToolStrategy | ProviderStrategy) else form
     if not isinstance(form, ToolStrategy):
         return model, _name_output_tool(schema, None, True, set()) or str
-    accepted, on_invalid = form.tool_message_content, _read_handle_errors(form.handle_errors)
-    return ToolOutputModel(model), _name_output_tool(schema, accepted, on_invalid, set())
+    told = (form.tool_message_content, _read_handle_errors(form.handle_errors), set())
+    return ToolOutputModel(model), _name_output_tool(schema, *told)
 
 
 def _read_handle_errors(handler: Any) -> ErrorHandler:
@@ -109,10 +109,7 @@ def _read_handle_errors(handler: Any) -> ErrorHandler:
 
 
 def _name_output_tool(schema: Any, accepted: str | None, on_invalid: Any, names: set[str]) -> Any:
-    """Return the output type whose tool has the schema's name and description, as in LangChain.
-
-    Each member of a union has a tool of its own. Their names are added to `names`.
-    """
+    """Return the output type with one tool for each member, named and described as in LangChain; add to `names`."""
     if get_origin(schema) in (Union, UnionType):
         members = get_args(schema)
         return reduce(or_, [_name_output_tool(m, accepted, on_invalid, names) for m in members])
