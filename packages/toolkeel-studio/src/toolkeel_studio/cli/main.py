@@ -91,7 +91,7 @@ COMMANDS = {
     "acp": ("toolkeel_studio.cli.acp_command", "Serve an agent to an editor, such as Zed (ACP)."),
     "runs": (
         "toolkeel_studio.cli.runs",
-        "List, show, decide, cancel, retry and delete durable runs, and list schedules.",
+        "List, decide, cancel, retry and delete durable runs.",
     ),
     "worker": ("toolkeel_studio.cli.worker", "Run what is in the queue of a durable agent."),
     "migrate": (

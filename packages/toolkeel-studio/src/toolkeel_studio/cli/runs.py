@@ -34,9 +34,7 @@ if TYPE_CHECKING:
     from toolkeel_studio.durable.runs import DurableRun, Runs
     from toolkeel_studio.durable.schedules import Schedule
 
-app = typer.Typer(
-    help="List, show, decide, cancel, retry and delete durable runs, and list schedules.", **OPTIONS
-)
+app = typer.Typer(help="List, decide, cancel, retry and delete durable runs.", **OPTIONS)
 Database = Annotated[
     str,
     typer.Option(
