@@ -117,8 +117,11 @@ class Spending:
     def find_price(self, model: str) -> PriceOf | None:
         """Return the price function of a model; None if cost is not limited and no `prices` have it.
 
+        It is looked for in `prices` of this limit, in those of the runs around, and, if cost is limited, in the
+        table of known prices.
+
         Raises:
-            SetupError: cost is limited, and the price is unknown.
+            SetupError: cost is limited, here or by a run around, and the price is unknown.
         """
         found = self.limits.prices.get(model)
         if found is not None:

@@ -107,8 +107,11 @@ class ModelFailed(RunEntry):
     """A failed attempt at a request.
 
     Args:
+        turn: The turn whose request it was.
         attempt: Number of the attempt, from 1.
-        usage: What was billed, as far as is known.
+        error: What happened, in words.
+        usage: What was billed; all zero if nothing is known.
+        model: Name of the model; "" if unknown.
     """
 
     kind: ClassVar = "model_failed"

@@ -279,7 +279,7 @@ class Edit:
 
     Args:
         by: Author of the change: ``a person``, ``the guard small``, ``a step``.
-        arguments: All arguments afterwards, as JSON; secrets are masked.
+        arguments: All arguments afterwards, a mapping of plain JSON values; secrets are masked.
         changes: The differences, one phrase each: ``amount from 500 to 5``.
         told: True if the model is informed. It is not informed of changes by steps, which are part of
             the program.

@@ -234,6 +234,9 @@ def make_call_id() -> str:
 def reported_end(reply: AssistantMessage) -> str:
     """Return the provider's own words for why a reply ended, or "" if it sent none.
 
+    They are ``finish_reason``, ``stop_reason`` and ``finish_message`` of the first options that have one: those
+    at the top level, then each provider's.
+
     >>> end = {"finish_reason": "OTHER", "finish_message": "busy"}
     >>> reported_end(AssistantMessage(provider_options={"gemini": end}))
     'OTHER: busy'

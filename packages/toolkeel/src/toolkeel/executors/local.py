@@ -76,6 +76,8 @@ async def _await(value: Awaitable[object]) -> object:
 class Inline(_LocalExecutor):
     """An executor: on the event loop itself, for bodies that never block.
 
+    It accepts any tool. A sync body is not stopped at its timeout: the call fails when the body has ended.
+
     >>> from toolkeel import tool
     >>> @tool(executor=Inline())
     ... def add(a: int, b: int) -> int:

@@ -117,7 +117,7 @@ def visible_text(text: str) -> str:
 
 
 def change_rows(reason: str) -> list[str]:
-    """Return the lines of a ticket's reason after the first, such as its diff."""
+    """Return the lines of a ticket's reason after the first, such as its diff, each formatted by `visible_row`."""
     return [visible_row(row) for row in reason.split("\n")[1:]]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextvars
 import os
 import signal
@@ -18,7 +19,7 @@ import pytest
 from tests.forking import fork
 from tests.waiting import run
 from toolkeel import Agent, RunContext, SetupError, ToolCall, Toolset, tool
-from toolkeel.call.body.sync_bridge import run_sync
+from toolkeel.call.body.sync_bridge import _Work, run_sync
 from toolkeel.errors import Crashed
 
 user: contextvars.ContextVar[str] = contextvars.ContextVar("user", default="nobody")
@@ -287,3 +288,21 @@ def test_an_interrupt_that_is_raised_while_waiting_cancels_what_it_waited_for() 
     finally:
         signal.signal(signal.SIGALRM, usual)
     assert ended.is_set()
+
+
+def test_what_was_stopped_before_its_loop_was_free_never_starts() -> None:
+    ran: list[int] = []
+
+    async def body() -> None:
+        ran.append(1)
+
+    async def nothing() -> None:
+        pass
+
+    known: concurrent.futures.Future[None] = concurrent.futures.Future()
+    known.set_result(None)
+    work = _Work(body)
+    work.stop()
+    work.begin(known)
+    run_sync(nothing)
+    assert not ran

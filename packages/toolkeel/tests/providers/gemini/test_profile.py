@@ -41,6 +41,10 @@ def test_an_sdks_object_says_what_the_wire_says() -> None:
     part = types.Part(function_call=types.FunctionCall(name="f", args={"city_name": "北"}))
     assert to_wire_names(part) == {"functionCall": {"name": "f", "args": {"city_name": "北"}}}
     assert to_wire_names('{"a": 1}') == {"a": 1}
+    chunk = {"candidates": [{"content": {"parts": [{"function_call": {"name": "f"}}]}}]}
+    assert to_wire_names(chunk) == {
+        "candidates": [{"content": {"parts": [{"functionCall": {"name": "f"}}]}}]
+    }
 
 
 def test_a_thought_is_not_said_and_a_signed_text_is_more_than_text() -> None:

@@ -84,8 +84,10 @@ def resolve_output_type(model: Model, form: Any) -> tuple[Model, Any]:
     schema = form.schema if isinstance(form, ToolStrategy | ProviderStrategy) else form
     if not isinstance(form, ToolStrategy):
         return model, _name_output_tool(schema, None, True, set()) or str
-    told = (form.tool_message_content, _read_handle_errors(form.handle_errors), set())
-    return ToolOutputModel(model), _name_output_tool(schema, *told)
+    on_invalid = _read_handle_errors(form.handle_errors)
+    return ToolOutputModel(model), _name_output_tool(
+        schema, form.tool_message_content, on_invalid, set()
+    )
 
 
 def _read_handle_errors(handler: Any) -> ErrorHandler:

@@ -200,7 +200,8 @@ def _make_native_type(native: NativeOutput[Any], validators: Sequence[Callable[.
     description = native.description or (types[0].description if len(types) == 1 else "")
     tool = _make_tool(name, description, native.strict, validators, by_text=True)
     kind: Any = types[0].type_ if len(types) == 1 else make_choice(types)
-    schema = compile_output_form(Annotated[kind, tool], name).tool.parameters
+    asked: Any = Annotated[kind, tool]
+    schema = compile_output_form(asked, name).tool.parameters
     if native.strict is None and any(_has_optional(part) for part in all_subschemas(schema)):
         form = OutputFormat(name, schema, description or "", strict=False)  # as there
         tool = dataclasses.replace(tool, format=form)

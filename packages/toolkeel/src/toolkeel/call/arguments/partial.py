@@ -96,7 +96,7 @@ class PartialArguments:
 
     @property
     def open_text(self) -> str:
-        """The unfinished string at the end of what has been parsed, or "" if there is none."""
+        """The unfinished string, a value or a key, at the end of what has been parsed, or "" if there is none."""
         return self._text
 
     def _parse(self) -> None:

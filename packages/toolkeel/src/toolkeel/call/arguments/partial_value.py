@@ -17,7 +17,7 @@ class _Parser(Protocol):
 
     @property
     def open_text(self) -> str:
-        """The unfinished string at the end, or "" if there is none."""
+        """The unfinished string, a value or a key, at the end of what has been parsed, or "" if there is none."""
         ...
 
 

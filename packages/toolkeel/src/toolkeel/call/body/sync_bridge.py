@@ -107,13 +107,12 @@ class _Work(Generic[T]):
             concurrent.futures.wait([until], timeout=PATIENCE)
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Start the task on a loop, unless it has been started or taken back."""
-        with _lock:  # the caller may take it back, and begin it elsewhere
+        """Start the task on a loop, and resolve `started`, unless another loop has started it or `stop` was called."""
+        with _lock:
             if self._tasks:
                 return
-            self._tasks.append(None)
+            self._tasks.append(self._context.run(loop.create_task, self._run()))
         self.started.set_result(None)
-        self._tasks.append(self._context.run(loop.create_task, self._run()))
 
     async def _run(self) -> None:
         """Await the coroutine, and set its result or exception on `done`."""
@@ -123,10 +122,17 @@ class _Work(Generic[T]):
             self.done.set_exception(error)
 
     def stop(self) -> None:
-        """Cancel the coroutine and let it clean up; wait for that, at most five times `GRACE`."""
-        stopping = [task for task in self._tasks if task is not None]
-        self._loop.call_soon_threadsafe(lambda: [task.cancel(GRACE_ONLY) for task in stopping])
-        concurrent.futures.wait([self.done], timeout=5 * GRACE)
+        """Cancel the coroutine and let it clean up; wait for that, at most five times `GRACE`.
+
+        One that has not started, since a body blocks its loop, never starts.
+        """
+        with _lock:
+            if not self._tasks:
+                self._tasks.append(None)
+            [task] = self._tasks
+        if task is not None:
+            task.get_loop().call_soon_threadsafe(task.cancel, GRACE_ONLY)
+            concurrent.futures.wait([self.done], timeout=5 * GRACE)
 
 
 class SyncIterator(Generic[T]):

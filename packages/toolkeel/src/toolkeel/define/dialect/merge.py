@@ -312,7 +312,9 @@ _SIMPLE = ("string", "integer", "number", "boolean")
 
 
 def nullable(schema: Node) -> Node:
-    """Return a schema that admits what `schema` does, and null, in the shortest spelling.
+    """Return a schema that admits what `schema` does, and null, in a short spelling.
+
+    `schema` must not admit null yet: that is not checked, and null would be listed twice.
 
     >>> nullable({"type": "string", "enum": ["a"]})
     {'type': ['string', 'null'], 'enum': ['a', None]}

@@ -151,10 +151,16 @@ _RESPONSE_KEYS = frozenset(
 
 
 def _has_wire_names(data: Json) -> bool:
-    """Return True if an answer has the server's names."""
+    """Return True if the keys of an answer are the server's, and those of its first candidate are not Python's.
+
+    Of the candidate only its own keys and those of its parts are looked at.
+    """
     candidates = data.get("candidates")
     first = candidates[0] if isinstance(candidates, list) and candidates else None
-    named = isinstance(first, dict) and "finish_reason" in first
+    content = first.get("content") if isinstance(first, dict) else None
+    parts = content.get("parts") if isinstance(content, dict) else None
+    objects = [first, *parts] if isinstance(parts, list) else [first]
+    named = any("_" in key for each in objects if isinstance(each, dict) for key in each)
     return not named and data.keys() <= _RESPONSE_KEYS
 
 
