@@ -8,7 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.waiting import run, until_sync
+from toolkeel import SetupError
 from toolkeel.sessions.session_lock import WriterLocks
 from toolkeel.sessions.stores.postgres import open_store
 
@@ -89,6 +92,17 @@ def test_different_sessions_do_not_wait_for_each_other(tmp_path: Path) -> None:
     assert locks.try_acquire(1)
     assert locks.try_acquire(2)
     assert not locks.try_acquire(1)
+
+
+def test_an_attempt_that_fails_leaves_the_queue(tmp_path: Path) -> None:
+    path = tmp_path / "talk.db"
+    locks = locks_at(path)
+    in_the_way = Path(f"{path}.lock")
+    in_the_way.mkdir()
+    with pytest.raises(SetupError, match="lock"):
+        locks.try_acquire(1)
+    in_the_way.rmdir()
+    assert locks.try_acquire(1)
 
 
 def test_another_process_keeps_it_until_it_is_killed(tmp_path: Path) -> None:

@@ -202,7 +202,7 @@ def indent_lines(trace: str) -> str:
 
 
 def _escaped(found: re.Match[str]) -> str:
-    """Return the JSON escape of a matched character."""
+    r"""Return the JSON escape of a matched character below U+10000: a short one such as ``\n``, else ``\uXXXX``."""
     code = ord(found[0])
     return _SHORT.get(code) or f"\\u{code:04x}"
 

@@ -93,7 +93,10 @@ def _pick_tools(values: Iterable[object]) -> list[Part]:
 
 
 def list_public(module: types.ModuleType) -> Mapping[str, object]:
-    """Map a module's public names to values: by ``__all__``, else all without a leading underscore."""
+    """Map a module's public names to values: by ``__all__``, else all without a leading underscore.
+
+    Names in ``__all__`` that the module lacks are left out.
+    """
     listed = getattr(module, "__all__", None)
     if listed is not None:
         return {name: getattr(module, name) for name in listed if hasattr(module, name)}

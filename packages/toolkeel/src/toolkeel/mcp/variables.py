@@ -79,7 +79,7 @@ def variable_lookup(
         return known.get(name) or secret(name, os.environ.get(name))
 
     def secret(name: str, value: str | None) -> str | None:
-        """Return the value, or ``${name}`` in its place if values are masked; None without a value."""
+        """Return the value, or ``${name}`` in its place if values are masked; None and "" unchanged."""
         return f"${{{name}}}" if masked and value else value
 
     return get

@@ -160,11 +160,13 @@ class WriterLocks:
         with self._lock:
             if self._queues.get(session):
                 return False
-        turn = self._queue_up(session)
-        if turn.done() and self._store.try_lock(session):
-            return True
-        self._leave(session, turn)
-        return False
+        turn, taken = self._queue_up(session), False
+        try:
+            taken = turn.done() and self._store.try_lock(session)
+        finally:
+            if not taken:
+                self._leave(session, turn)
+        return taken
 
     def release(self, session: int) -> None:
         """Unlock the session in the store, and let the next task of the queue try."""

@@ -604,3 +604,14 @@ def test_a_function_of_any_shape_refuses_what_its_schema_refuses(
         made.invoke({key: value for key, value in given.items() if key != left_out})
     assert raised.value.kind == "invalid_arguments"
     assert left_out in raised.value.text
+
+
+def test_a_name_that_is_not_advertised_is_named_beside_the_other_faults() -> None:
+    @tool
+    def take(a: Annotated[int, Field(alias="A")], c: int = 0, **rest: int) -> str:
+        """Take numbers."""
+        return ""
+
+    with pytest.raises(InvalidArguments) as error:
+        take.arguments.validate_value({"a": 1, "A": 2, "c": "no"})
+    assert [each.path for each in error.value.errors] == [("a",), ("c",)]

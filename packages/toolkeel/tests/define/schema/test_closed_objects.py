@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel, Field, TypeAdapter, WithJsonSchema
 from typing_extensions import TypedDict
 
-from toolkeel import tool
+from toolkeel import Toolset, tool
 from toolkeel.call.arguments.strict_reparse import needs_strict_check
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.define.schema.closed_objects import (
@@ -168,3 +168,17 @@ def test_open_and_closed_objects_are_told_apart() -> None:
     assert has_untyped_values(schema) and not has_untyped_values(
         {"properties": {"a": {"type": "string"}}}
     )
+
+
+@pytest.mark.parametrize(
+    "kind", [dict[str, Any], list[Any], dict[str, Any] | None, str | list[Any]]
+)
+def test_a_number_that_overflows_reaches_no_value_without_a_type(kind: Any) -> None:
+    def body(x: Any) -> str:
+        """Take values."""
+        return repr(x)
+
+    body.__annotations__["x"] = kind
+    for sent in ('{"x": {"k": 1e999}}', '{"x": [1e999]}'):
+        [message] = Toolset([tool(body)]).run_sync([ToolCall("1", "body", sent)])
+        assert message.failed

@@ -13,7 +13,7 @@ _WHOLE_FLOAT = re.compile(r"[0-9](\.0+(?![0-9])|(\.[0-9]+)?[eE])")
 
 
 class WrongPlaces:
-    """The places of one value that break a schema.
+    """The places of one value that break a schema; what is around or within one of them is not right either.
 
     Args:
         places: Paths from the value's root.

@@ -209,7 +209,10 @@ class ThreadPool:
         return True
 
     def _work(self) -> None:
-        """Run jobs until there are none for this thread, or its job was abandoned."""
+        """Run jobs until there are none for this thread, or the one it ran was abandoned meanwhile.
+
+        Jobs that nobody waits for any more are skipped.
+        """
         while (job := self._next()) is not None:
             with self._lock:
                 if job.abandoned or job.future.done():  # no caller waits

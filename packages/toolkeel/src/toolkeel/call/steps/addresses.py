@@ -196,7 +196,10 @@ def _read_recipients(text: str) -> list[str]:
 
 
 def _match_all(form: re.Pattern[str], text: str) -> list[str]:
-    """Return the addresses of a list if each of its parts has a form; else nothing."""
+    """Return the addresses of a list with commas or semicolons if each of its parts has a form; else nothing.
+
+    An address is the first group of the form that is not empty; the form must have one.
+    """
     found: list[str] = []
     for part in re.split("[,;]", text):
         if (match := form.fullmatch(part.strip())) is None:

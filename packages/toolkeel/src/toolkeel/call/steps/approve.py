@@ -299,6 +299,8 @@ async def _decision(
 ) -> tuple[Ticket | None, Decision]:
     """Take the saved decision on a call, or ask the approver; emit which, or the request of approval.
 
+    A saved decision is used up. If its ticket fits the tool no more, the call is asked about anew.
+
     Args:
         question: The question.
         run: The run of the call.
@@ -309,7 +311,7 @@ async def _decision(
         suspension; and the decision.
 
     Raises:
-        Suspend: There is no approver, and the run can wait.
+        Suspend: There is no approver, it puts the answer off (None), or the run ends meanwhile; and the run can wait.
         Denied: There is no approver, and the run cannot wait.
     """
     name, call = question.prepared.tool.name, question.prepared.call

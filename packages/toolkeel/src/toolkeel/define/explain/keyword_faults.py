@@ -50,9 +50,10 @@ class Place:
 
 
 def sent_path(value: object, fault: jsonschema_rs.ValidationError) -> Path:
-    """Return a fault's path with the keys that were sent.
+    """Return a fault's path with the keys that were sent, as far as they can be told.
 
-    The validator takes digits for an index, and leaves out empty keys.
+    The validator takes digits for an index, and leaves out empty keys. Of several paths that this leaves, it is the
+    first at which the fault's value is; the validator's own if there is none, or it has more than 200 parts.
     """
     path: tuple[str | int, ...] = tuple(fault.instance_path)
     if len(path) > _LONG_PATH or _is_exact(value, path):  # the search calls itself for each part

@@ -231,9 +231,14 @@ def _with_reserved_names(
             InvalidArguments: naming each invalid field.
         """
         known = list(made.schema.get("properties", {}))  # type: ignore[call-overload]
-        if wrong := [unknown_key((name,), known) for name in value if name in names]:
-            raise invalid_arguments(title, wrong)
-        return made.validate_value(value)
+        wrong = [unknown_key((name,), known) for name in value if name in names]
+        if not wrong:
+            return made.validate_value(value)
+        try:
+            made.validate_value({name: each for name, each in value.items() if name not in names})
+        except InvalidArguments as error:
+            wrong += error.errors
+        raise invalid_arguments(title, wrong)
 
     return replace(made, validate=validate, validate_value=check, validate_long=None)
 

@@ -129,12 +129,18 @@ def has_untyped_values(schema: Mapping[str, Any]) -> bool:
 
 
 def is_untyped(part: object) -> bool:
-    """Return True if a property can hold values without a type, as can every object and array."""
-    return (
-        not isinstance(part, dict)
-        or part.keys().isdisjoint(("type", "anyOf", "enum", "const"))
-        or part.get("type") in ("object", "array")
-    )
+    """Return True if a property can hold values without a type, as can every object and array.
+
+    What is neither is typed if its own schema has ``type``, ``enum``, ``const``, or ``anyOf`` of typed schemas.
+    """
+    if not isinstance(part, dict):
+        return True
+    if "type" in part:
+        kinds = part["type"] if isinstance(part["type"], list) else [part["type"]]
+        return "object" in kinds or "array" in kinds
+    if "enum" in part or "const" in part:
+        return False
+    return "anyOf" not in part or any(map(is_untyped, part["anyOf"]))
 
 
 _PLAIN = frozenset([

@@ -202,7 +202,9 @@ class DefinitionGate:
         return "" if trusted else self._peer.name
 
     async def verify_definition(self, context: ToolContext[Any]) -> None:
-        """Pin the definition with which this call was approved, if it is still the current one.
+        """Ask for the tool's current definition, and pin it if it is the one noted when the call began.
+
+        So it is for each call, whether or not a person was asked.
 
         Raises:
             CallFailed: the definition changed again meanwhile, or the tool is gone.

@@ -168,7 +168,7 @@ def update_session(
 
 
 def insert_references(connection: sqlite3.Connection, id: int, sizes: dict[str, int]) -> None:
-    """Record which large values the entries of a session name."""
+    """Record which large values the entries of a session name, in the caller's transaction; known ones are kept."""
     connection.executemany(
         "INSERT INTO artifact (session, digest, size) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
         [(id, digest, size) for digest, size in sizes.items()],
