@@ -13,7 +13,7 @@ from toolkeel import Agent, AssistantMessage, ToolError, Usage, tool
 from toolkeel.errors import ToolkeelError
 from toolkeel.sessions import Session, Sessions
 from toolkeel.testing import Scripted, call
-from toolkeel_studio.inspector.compare import Line, _rows, compare
+from toolkeel_studio.inspector.compare import Comparison, Line, _rows, compare
 
 
 @tool
@@ -63,6 +63,11 @@ def test_costs_are_compared_where_prices_are_known(kept: Sessions) -> None:
     assert found.totals["cost"] == (pytest.approx(2.5, abs=0.1), None)
     again = compare(kept["a"], kept["a"])
     assert list(again.sums())[-1] == ("cost", "$2.50", "$2.50", "")
+
+
+def test_totals_that_read_the_same_have_no_difference() -> None:
+    found = Comparison("a", "b", {"cost": (0.1 + 0.2 + 0.3, 0.3 + 0.2 + 0.1)}, [])
+    assert [*found.sums()] == [("cost", "$0.60", "$0.60", "")]
 
 
 def test_times_and_ids_are_no_difference_and_inner_agents_are_looked_into(kept: Sessions) -> None:

@@ -133,8 +133,13 @@ def test_a_call_that_was_decided_elsewhere_waits_for_no_person(tmp_path: Path) -
         Agent(model, TOOLS).run_sync("go", session=session)
         session.decide(session.pending[0].approve(), who="bob")
         shown = page.client.get("/sessions/ada").text
+        Agent(Scripted(["Done.", "Bye."]), TOOLS).run_sync(None, session=session)
+        early = [
+            page.client.get(f"/sessions/ada?before={n + 2}").text for n in range(session.info.head)
+        ]
     assert 'class="call decided"' in shown and "decided by bob: approve" in shown
     assert "Decided. A worker" in shown and "data-ticket" not in shown and "1970" not in shown
+    assert not any("Decided. A worker" in text for text in early)
 
 
 def test_a_table_is_shown_beside_what_the_model_reads(tmp_path: Path) -> None:

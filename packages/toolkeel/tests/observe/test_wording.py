@@ -19,6 +19,7 @@ from toolkeel.observe.wording import (
     duration,
     escaped,
     one_line,
+    table_of,
     visible_json,
     visible_line,
 )
@@ -139,3 +140,9 @@ def test_a_character_that_is_not_seen_is_shown_as_its_escape(hidden: str) -> Non
 @pytest.mark.parametrize("seen", ["猫", "한국어", "ё", "é", "🐈", "\u3000", "عربي", "ไทย", "हिन्दी"])
 def test_what_is_seen_is_left_alone(seen: str) -> None:
     assert visible_json([seen]) == f'[\n  "{seen}"\n]'
+
+
+def test_records_with_many_different_keys_are_no_table() -> None:
+    wide = {f"k{n}": n for n in range(100)}
+    assert (shown := table_of({}, json.dumps([wide]))) is not None and len(shown.columns) == 100
+    assert table_of({}, json.dumps([wide, {"more": 1}])) is None

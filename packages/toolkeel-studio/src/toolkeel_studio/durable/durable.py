@@ -328,8 +328,9 @@ class Durable(Runs):
                 "start more workers, or raise Durable(max_queued=...)"
             )
         if own is not None and self._queue.has_queued(own, scope):
+            where = f"of the scope {scope!r}" if scope else "without a scope"
             raise SetupError(
-                f"{own} runs of the scope {scope!r} wait, as many as may: start this one later, or "
+                f"as many runs {where} wait as may ({own}). Start this one later, start more workers, or "
                 "raise Durable(max_queued_per_scope=...)"
             )
 

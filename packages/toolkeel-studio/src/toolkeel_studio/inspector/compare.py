@@ -48,7 +48,7 @@ class Comparison:
             nothing = "unknown" if word == "cost" else "not measured"
             shown = dollars if word == "cost" else _number
             by = share = ""
-            if a is not None and b is not None and a != b:
+            if a is not None and b is not None and shown(a) != shown(b):
                 by = f"{'-' if b < a else '+'}{shown(abs(b - a))}"
                 share = f" ({(b - a) / a:+.0%})" if a else ""
             yield word, *(nothing if n is None else shown(n) for n in (a, b)), by + share

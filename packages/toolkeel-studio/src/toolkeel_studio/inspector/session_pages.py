@@ -166,17 +166,18 @@ class SessionPages:
         story = fold_story(session.entries(after, upto))
         name = session.name
         live, running = self._runs.live.get(name), self._runs.is_running(name)
-        interrupted = bool(info.requests) and not (running or info.ended) and upto == head
+        latest = upto == head
+        interrupted = bool(info.requests) and not (running or info.ended) and latest
         if interrupted:
             story.interrupt()
-        if story.reason == "waiting":
+        if latest and story.reason == "waiting":
             story.add_decisions(session.decisions.values())
-        fields = {"session": info, "story": story, "live": live, "latest": upto == head}
+        fields = {"session": info, "story": story, "live": live, "latest": latest}
         waits = self._runs.open_tickets(session) if story.reason == "waiting" else {}
         fields["open"] = {id: typed if typed.get("ticket") == id else UNTOUCHED for id in waits}
-        fields["decided"] = not (waits or running) and story.reason == "waiting"
+        fields["decided"] = latest and not (waits or running) and story.reason == "waiting"
         fields |= {"typed": typed, "run": summarize_run(story)}
-        fields["turns_before"] = info.turns - len(story.turns) if upto == head else None
+        fields["turns_before"] = info.turns - len(story.turns) if latest else None
         fields["question"] = _question_form(live, typed, errors)
         fields |= {
             "timeline": build_timeline(_last_run(story), story.latest if interrupted else None),
@@ -184,12 +185,12 @@ class SessionPages:
             "earlier": after + 1 if after else 0,
         }
         fields["activity"] = _activity_bars(session) if head > WINDOW else ()
-        fields["unread"] = session.unread if upto == head else ()
+        fields["unread"] = session.unread if latest else ()
         fields["definitions"] = lambda tool, seq: self._sent.read(info).definition(tool, seq)
         fields |= {"told": told, "problem": told or self._runs.problem(name)}
         fields["running"] = running
         still = typed or fields["question"] or "still" in request.query_params
-        fields["renews"] = running and upto == head and not still  # a refresh would lose typed text
+        fields["renews"] = running and latest and not still  # a refresh would lose typed text
         return self._page("session.html", request, **fields)
 
     async def act(self, request: Request) -> Response:

@@ -78,6 +78,33 @@ def test_a_pasted_path_of_a_picture_attaches_it_from_anywhere(folder: Path) -> N
         assert name_pasted_pictures(text) == text
 
 
+def test_a_pasted_text_that_cannot_be_named_stays_as_it_is(folder: Path) -> None:
+    quoted = folder / 'a"b.png'
+    quoted.write_bytes(png(2, 2))
+    short = f"'{folder / 'a.png'}'"
+    for text in ("see file://[abc", f"'{quoted}'", f"{short} " * (10_000 // len(short))):
+        assert name_pasted_pictures(text) == text
+
+
+def test_a_picture_is_read_where_links_lead_and_a_rule_about_either_path_holds(
+    folder: Path,
+) -> None:
+    real = folder / "secret" / "b.png"
+    real.parent.mkdir()
+    real.write_bytes(png(2, 2))
+    (link := folder.parent / "link.png").symlink_to(real)
+    detour = f"{folder}/secret/../a.png"
+    for path in (str(link), detour):
+        content = asyncio.run(with_attachments("see", [path], None))
+        assert any(isinstance(block, Image) for block in content)
+    for rule in ("secret/*", f"{real}", f"{link}"):
+        with pytest.raises(UsageProblem, match="rule"):
+            asyncio.run(with_attachments("see", [str(link)], Rules(deny=[f"read(path={rule})"])))
+    (text := folder / "text.png").symlink_to(folder.parent / "secret.txt")
+    with pytest.raises(UsageProblem):
+        asyncio.run(with_attachments("see", [str(text)], None))
+
+
 @pytest.mark.slow
 def test_a_chat_sends_files_and_loads_skills_by_their_names(folder: Path) -> None:
     (folder / "m.py").write_text(MODEL, "utf-8")

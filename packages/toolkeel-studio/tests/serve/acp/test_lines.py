@@ -33,6 +33,13 @@ def test_a_line_that_is_no_message_is_passed_over(none: str) -> None:
     assert asyncio.run(received(line, none, line, none)) == [MESSAGE, MESSAGE]
 
 
+@pytest.mark.parametrize("error", ["no", ["no"], 5, {"code": 1, "message": "no"}])
+def test_the_error_of_a_response_is_an_object(error: Any) -> None:
+    told = {"jsonrpc": "2.0", "id": 1, "error": error}
+    expected = error if isinstance(error, dict) else {"message": str(error)}
+    assert asyncio.run(received(json.dumps(told))) == [{**told, "error": expected}]
+
+
 def test_lines_have_any_length_and_the_last_needs_no_end() -> None:
     long = {**MESSAGE, "params": "界" * 5_000}
     lines = [json.dumps(each, ensure_ascii=False) for each in (long, MESSAGE, long)]

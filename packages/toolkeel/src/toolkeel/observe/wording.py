@@ -176,6 +176,7 @@ class ShownTable(NamedTuple):
 _RECORDS_TEXT = 100_000
 """Characters of the longest text that is read as records."""
 _RECORDS_ROWS = 50
+_RECORDS_COLUMNS = 100
 """Rows of records that are shown."""
 
 
@@ -185,7 +186,7 @@ def table_of(details: Mapping[str, object], text: str = "") -> ShownTable | None
     Returns:
         None if the details have no table of that form, and the text is empty, longer than 100,000
         characters or anything but at least one object with a key. Of records, the first 50 are shown,
-        with a column for each key of theirs.
+        with a column for each key of theirs; None if these are more than 100.
 
     >>> table_of({"table": {"columns": ["n"], "rows": [["1"], ["2"]], "total_rows": 9}})
     ShownTable(columns=['n'], rows=[['1'], ['2']], total=9)
@@ -202,7 +203,7 @@ def table_of(details: Mapping[str, object], text: str = "") -> ShownTable | None
 
 
 def _table_of_records(text: str) -> ShownTable | None:
-    """Return the table of a JSON list of objects, or None if `text` is none, or a long one."""
+    """Return the table of a JSON list of objects, or None if `text` is none, a long or a wide one."""
     if len(text) > _RECORDS_TEXT or not text.lstrip().startswith("["):
         return None
     try:
@@ -213,8 +214,10 @@ def _table_of_records(text: str) -> ShownTable | None:
         return None
     shown = records[:_RECORDS_ROWS]
     columns = [*dict.fromkeys(key for record in shown for key in record)]
+    if not 0 < len(columns) <= _RECORDS_COLUMNS:
+        return None
     rows = [[_cell(record[key]) if key in record else "" for key in columns] for record in shown]
-    return ShownTable(columns, rows, len(records)) if columns else None
+    return ShownTable(columns, rows, len(records))
 
 
 def _cell(value: object) -> str:

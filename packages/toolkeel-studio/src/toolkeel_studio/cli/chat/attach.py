@@ -23,6 +23,8 @@ from toolkeel_workspace.files.file_tools import Files
 _NAMED = re.compile(r'(?:(?<=\s)|\A)@(?:"([^"\n]+)"|(\S*[^\s.,;:!?)\]，。；：！？）]))')
 _PICTURES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
 _PATH = re.compile(r"/|\w\.\w+\Z")
+_LONGEST_PASTE = 10_000
+"""Most characters of a pasted text that may be paths: the shell's words take time squared to read."""
 
 
 def attached_paths(text: str) -> list[str]:
@@ -57,20 +59,44 @@ def _is_file(path: str) -> bool:
 def name_pasted_pictures(text: str) -> str:
     """Return a pasted text with an ``@`` before each path if it is nothing but absolute paths of pictures.
 
-    Paths may be quoted as for a shell, or be ``file:`` URLs; any other text is returned unchanged.
+    Paths may be quoted as for a shell, or be ``file:`` URLs. Any other text is returned unchanged, as is one
+    of more than 10,000 characters, or with a path that has a ``"`` or a line break.
     """
+    if len(text) > _LONGEST_PASTE:
+        return text
     try:
-        words = shlex.split(text)
+        paths = [_local_path(word) for word in shlex.split(text)]
     except ValueError:
         return text
-    paths = [unquote(urlsplit(word).path) if word.startswith("file:") else word for word in words]
-    are_pictures = bool(paths) and all(_is_picture(path) and _is_file(path) for path in paths)
-    return "".join(f'@"{path}" ' for path in paths) if are_pictures else text
+    named = "".join(f'@"{path}" ' for path in paths)
+    are_pictures = all(_is_picture(path) and _is_file(path) for path in paths)
+    return (
+        named if paths and are_pictures and _named_paths(named) == [*dict.fromkeys(paths)] else text
+    )
+
+
+def _local_path(word: str) -> str:
+    """Return the path of a ``file:`` URL; any other word is returned unchanged.
+
+    Raises:
+        ValueError: the URL is invalid.
+    """
+    return unquote(urlsplit(word).path) if word.startswith("file:") else word
 
 
 def _is_picture(path: str) -> bool:
     """Return True if a path may be anywhere: it is absolute, and its name is a picture's."""
     return Path(path).is_absolute() and Path(path).suffix.lower() in _PICTURES
+
+
+def _spellings(path: str) -> list[str]:
+    """Return how rules may name a file; the last is where it is read, for a picture without links and ``..``."""
+    if not _is_picture(path):
+        return [path]
+    real = Path(path).resolve()
+    here = Path.cwd()
+    below = [str(real.relative_to(here))] if real.is_relative_to(here) else []
+    return [path, *below, str(real)]
 
 
 def _rules_of_read(rules: Rules) -> Rules:
@@ -91,13 +117,17 @@ async def with_attachments(content: Content, paths: list[str], rules: Rules | No
         rules: What they say about ``read`` holds.
 
     Raises:
-        UsageProblem: a file that is no picture is outside of the folder, or a file is refused by a rule, or neither text nor picture.
+        UsageProblem: a file that is no picture is outside of the folder, or a file is refused by a rule, or neither text
+            nor picture. Rules hold for the path as written and for where its links lead.
     """
     blocks: list[Block] = list(content if isinstance(content, tuple) else [Text(content)])
     for path in paths:
-        root = Path(path).parent if _is_picture(path) else "."
+        *others, place = _spellings(path)
+        if rules and any(rules.action("read", {"path": o}) in ("deny", "ask") for o in others):
+            raise UsageProblem(f"@{path}: a rule refuses this call of 'read', or asks a person")
+        root = Path(place).parent if _is_picture(place) else "."
         tools = Toolset([Files(root).read], rules=rules and _rules_of_read(rules))
-        [message] = await tools.run([ToolCall("attach", "read", {"path": path})], RunContext())
+        [message] = await tools.run([ToolCall("attach", "read", {"path": place})], RunContext())
         if message.failed:
             raise UsageProblem(f"@{path}: {message.text}")
         shown = message.content if isinstance(message.content, tuple) else [Text(message.content)]

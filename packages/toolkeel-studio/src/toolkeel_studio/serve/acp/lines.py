@@ -31,13 +31,18 @@ class Lines:
             await self._writer.drain()
 
     async def receive(self) -> dict[str, Any] | None:
-        """Return the next message; None at the end."""
+        """Return the next message; None at the end. An ``error`` that is no object becomes the message of one."""
         while line := await self._read_line():
             try:
                 message = json.loads(line)
             except (ValueError, RecursionError):
                 message = None
             if isinstance(message, dict) and not isinstance(message.get("id"), dict | list):
+                error = message.get("error")
+                if error is not None and not isinstance(
+                    error, dict
+                ):  # the library ends its loop at it
+                    message["error"] = {"message": str(error)}
                 return message
             if line.strip():
                 log.warning("the editor has sent a line that is no message of JSON-RPC")
