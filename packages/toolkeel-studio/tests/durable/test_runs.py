@@ -141,7 +141,7 @@ def test_a_run_whose_question_has_expired_is_retried_to_ask_anew(
         [late] = durable.sessions["ada"].pending
         for module in (tickets, approve):
             monkeypatch.setattr(module, "time", lambda: late.expires + 1)
-        with pytest.raises(SetupError, match="ask it anew: toolkeel runs retry paying"):
+        with pytest.raises(SetupError, match="anew: toolkeel runs retry paying --database /"):
             decide_command("paying", approve=[late.id], database=str(tmp_path / "talk.db"))
         retry_command(["paying"], database=str(tmp_path / "talk.db"))
         assert durable.result(capsys.readouterr().out.strip(), 20).reason == "waiting"

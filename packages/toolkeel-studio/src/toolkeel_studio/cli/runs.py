@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -15,6 +16,7 @@ from toolkeel._common.needs_extra import needs_extra
 from toolkeel.errors import SetupError
 from toolkeel.observe.wording import count, pretty, visible_line
 from toolkeel.sessions import Sessions
+from toolkeel.sessions.errors import SessionError, SessionUnavailable
 from toolkeel.sessions.stores.postgres import is_postgres
 from toolkeel.sessions.stores.sqlite import checked_path
 from toolkeel_studio.cli.commands.sessions import write_lines
@@ -65,11 +67,31 @@ def _opened(database: str, sessions: str) -> Iterator[Runs]:
         for path in (runs_file, checked_path(sessions, "--sessions") or database):
             if not is_postgres(path) and not Path(path).is_file():
                 raise UsageProblem(f"--database: there is no file {path}")
+        if not is_postgres(runs_file):
+            check_runs_file(runs_file, "--database")
     opened = Runs(Sessions(sessions or database), database if sessions else None)
     try:
         yield opened
     finally:
         opened.close()
+
+
+def check_runs_file(path: str, option: str) -> None:
+    """Refuse a file of an option that has no durable runs; nothing is written to it.
+
+    Raises:
+        UsageProblem: it is another program's, or no database.
+    """
+    from toolkeel_studio.durable.engine import has_tables
+
+    try:
+        has_runs = has_tables(path)
+    except SessionUnavailable:
+        raise
+    except SessionError as error:
+        raise UsageProblem(f"{option}: {error}") from None
+    if not has_runs:
+        raise UsageProblem(f"{option}: no durable runs are in {path}")
 
 
 @app.command("list")
@@ -189,10 +211,18 @@ def decide_command(
         run = runs.show(id)
         waiting = runs.sessions.open(run.session, run.scope).pending
         if not waiting:
-            raise SetupError(f"no call of the run {id!r} waits: it is {run.status}")
-        if any(ticket.expired for ticket in waiting):
-            raise SetupError(f"a question has expired; ask it anew: toolkeel runs retry {id}")
+            over = (
+                "what it waited for is decided"
+                if run.status == "waiting"
+                else f"it is {run.status}"
+            )
+            raise SetupError(f"no call of the run {id!r} waits: {over}")
         made = read_decisions(waiting, approve, deny, reason, answer)
+        expired = {ticket.id for ticket in waiting if ticket.expired}
+        if any(decision.ticket in expired for decision in made):
+            raise SetupError(
+                f"a question has expired; ask it anew: {_retry_command(id, database, sessions)}"
+            )
         decisions = check_decisions(waiting, made)
         lost = False
         for decision in decisions:
@@ -206,6 +236,15 @@ def decide_command(
                 lost = True
     if lost:
         raise typer.Exit(FAILED)
+
+
+def _retry_command(id: str, database: str, sessions: str) -> str:
+    """Return the command that retries a run; addresses may have passwords, so they are left out."""
+    words = ["toolkeel", "runs", "retry", id]
+    for option, place in (("--database", database), ("--sessions", sessions)):
+        if place:
+            words += [option, "postgresql://..." if is_postgres(place) else place]
+    return shlex.join(words)
 
 
 @app.command("schedules")

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import wraps
 from hashlib import sha256
 from pathlib import Path
@@ -113,17 +114,30 @@ def address_of(database: str) -> str:
 
 
 def has_tables(database: str) -> bool:
-    """Return True if a PostgreSQL database has DBOS's tables; nothing is created.
+    """Return True if a database has DBOS's tables, False also if it is a file that does not exist; nothing is created.
 
     Raises:
-        SessionError: it cannot be reached.
+        SessionError: it cannot be reached, or is a file of another kind.
     """
+    if not is_postgres(database):
+        return Path(database).is_file() and _file_has_tables(Path(database))
     with _as_unreachable():
         engine = open_engine(address_of(database), 1)
         try:
             return bool(inspect(engine).has_table("workflow_status", schema="dbos"))
         finally:
             close_engine(engine)
+
+
+def _file_has_tables(path: Path) -> bool:
+    find = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'workflow_status'"
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as opened:
+            return opened.execute(find).fetchone() is not None
+    except sqlite3.OperationalError as error:
+        raise SessionUnavailable(f"the database of the runs cannot be read: {error}") from None
+    except sqlite3.DatabaseError as error:
+        raise SessionError(f"{path} is no database of runs: {error}") from None
 
 
 class RunQueue:

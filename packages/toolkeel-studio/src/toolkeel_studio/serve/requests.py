@@ -21,6 +21,8 @@ from toolkeel_studio.serve.service import Service, mask_error
 from toolkeel_studio.serve.snapshot import Snapshot
 
 BUSY: Final = "another message of this conversation is being answered"
+START_SECONDS: Final = 1.0
+"""Seconds in which it is clear whether a run can start, before a message behind it is refused."""
 NO_ANSWERS: Final = cast("Mapping[str, Choice]", NOTHING)
 
 
@@ -95,7 +97,7 @@ async def apply_request(
             asked.content, id=asked.message_id, who=user, tools=tools, after=asked.after
         )
         if asked.after >= 0 and not is_said:
-            _check_stuck(service, channel)
+            await _check_stuck(service, channel)
             raise SessionBusy(BUSY)
     return Applied(tuple(late), is_new or is_said, is_said)
 
@@ -117,10 +119,15 @@ async def _decide_all(
     return late
 
 
-def _check_stuck(service: Service, channel: Channel) -> None:
-    """Raise `NoRun` if no run could start for the message that is first."""
+async def _check_stuck(service: Service, channel: Channel) -> None:
+    """Raise `NoRun` if no run can start for the message that is first; one that is about to has a second for it."""
     runner = service.channels.find_runner(channel.session)
-    if runner is not None and runner.is_stuck:
+    if runner is None:
+        return
+    if not runner.is_writing:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(runner.wait(), START_SECONDS)
+    if runner.is_stuck:
         raise NoRun(mask_error(runner.problem))
 
 
@@ -131,7 +138,7 @@ async def check_idle(service: Service, channel: Channel, now: Snapshot) -> None:
         NoRun: it cannot start.
     """
     if await is_answering(channel, now):
-        _check_stuck(service, channel)
+        await _check_stuck(service, channel)
         raise SessionBusy(BUSY)
 
 

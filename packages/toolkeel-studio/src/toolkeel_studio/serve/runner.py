@@ -68,7 +68,7 @@ class Runner:
         feed: Gets what happens.
         questions: What servers ask meanwhile, by the ticket's id; the oldest first.
         client_tools: Tools of the client for runs that start from now on; None for those of before.
-        problem: Why the last run failed or could not start; empty if it did not fail.
+        problem: Why the last run failed or could not start; empty if it did not fail, and from `start` on.
         is_stuck: True if `problem` is why no run could start, so messages stay in the inbox.
     """
 
@@ -119,6 +119,7 @@ class Runner:
         self._is_wanted = True
         self._continues = self._continues or continues
         if not self.is_busy:
+            self.problem, self.is_stuck = "", False
             self._task = asyncio.create_task(self._work())
 
     async def recover(self) -> None:

@@ -43,6 +43,19 @@ def test_what_cannot_be_opened_is_said(words: tuple[str, ...], code: int, here: 
     assert here("inspect", *words).code == code
 
 
+def test_a_file_without_durable_runs_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
+    sessions = Sessions(tmp_path / "s.db")
+    sessions["ada"].say("hi")
+    sessions.close()
+    (notes := tmp_path / "notes.txt").write_text("hello " * 1000, "utf-8")
+    (empty := tmp_path / "empty").touch()
+    for path in (tmp_path / "s.db", notes, empty):
+        before = path.read_bytes()
+        with pytest.raises(UsageProblem, match=r"--runs: .*runs"):
+            durable_finder(Sessions(tmp_path / "other.db"), str(path))
+        assert path.read_bytes() == before
+
+
 def test_durable_runs_that_cannot_be_shown_are_mentioned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

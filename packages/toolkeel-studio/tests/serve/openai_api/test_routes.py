@@ -316,15 +316,28 @@ async def test_a_message_behind_one_for_which_no_run_can_start_is_an_error_of_th
     talk: Talk,
 ) -> None:
     def deps(_: str) -> object:
-        raise OSError("CANARY")
+        if is_away:
+            raise OSError("CANARY")
+        return None
 
-    async with serving(talk, [], deps=deps) as http:
+    is_away = True
+    async with serving(talk, [text("One."), text("Two.")], deps=deps) as http:
         client = client_of(http)
         more: Any = {"model": "agent", "conversation": "talk-1"}
         first = await client.responses.create(**more, input="Hi.")
         await talk.idle()
-        with pytest.raises(openai.InternalServerError, match="Something went wrong") as caught:
+        [channels] = [each for each in talk._all if each._runners]
+        for _ in range(2):
+            with pytest.raises(openai.InternalServerError, match="Something went wrong") as caught:
+                await client.responses.create(**more, input="Hello?")
+            await talk.idle()
+            channels._forget(("", "talk-1"))  # as after a while
+        is_away = False
+        with pytest.raises(openai.BadRequestError) as locked:  # the first message gets its run
             await client.responses.create(**more, input="Hello?")
+        await talk.idle()
+        again = await client.responses.create(**more, input="Hello?")
+    assert locked.value.code == "conversation_locked" and again.output_text == "Two."
     assert first.status == "failed" and "CANARY" not in str(caught.value)
 
 

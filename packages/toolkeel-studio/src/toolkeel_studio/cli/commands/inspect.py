@@ -23,6 +23,7 @@ from toolkeel_studio.cli.commands.serve import TOKEN_VARIABLE
 from toolkeel_studio.cli.commands.sessions import File
 from toolkeel_studio.cli.commands.stats import EventFiles
 from toolkeel_studio.cli.exit_codes import UsageProblem
+from toolkeel_studio.cli.runs import check_runs_file
 from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, echo, note, stdout_kept_clean
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def durable_finder(sessions: Sessions, place: str) -> Callable[[], DurableRuns |
         None without the extra; a note says so if runs may be there.
 
     Raises:
-        UsageProblem: `place` is a file that does not exist.
+        UsageProblem: `place` is a file that does not exist, or without durable runs.
     """
     is_file = place and not is_postgres(checked_path(place, "--runs"))
     if is_file and not Path(place).is_file():
@@ -116,6 +117,8 @@ def durable_finder(sessions: Sessions, place: str) -> Callable[[], DurableRuns |
     beside = sessions.path if is_postgres(sessions.path) else f"{sessions.path}.runs"
     runs = place or beside
     if find_spec("dbos") is not None:
+        if is_file:
+            check_runs_file(place, "--runs")
         return partial(_find_durable, sessions, runs)
     if is_postgres(runs) or Path(runs).is_file():
         missing = MissingExtraError("Durable runs", "dbos")
@@ -127,13 +130,11 @@ def _find_durable(sessions: Sessions, runs: str) -> DurableRuns | None:
     """Open the durable runs; return None if there are none.
 
     Raises:
-        SetupError: the database cannot be used.
+        ToolkeelError: the database cannot be used.
     """
     if not is_postgres(runs) and not Path(runs).is_file():
-        return None
+        return None  # before DBOS is imported
     from toolkeel_studio.durable.engine import has_tables
     from toolkeel_studio.durable.runs import Runs as DurableRuns
 
-    if is_postgres(runs) and not has_tables(runs):
-        return None
-    return DurableRuns(sessions, runs)
+    return DurableRuns(sessions, runs) if has_tables(runs) else None

@@ -202,15 +202,15 @@ class _Responses:
         channel = channels.open(before.session, user)
         if not await asyncio.to_thread(lambda: channel.session.exists):
             raise UnknownSession("there is no such response")
+        now = await channel.status()  # first: what comes after it makes the response a branch
         end, later = await asyncio.to_thread(_end_of, channel, before.after)
         if not end:
             raise UnknownApproval("the response before is still being made")
-        now = await channel.status()
         later = later or await is_answering(channel, now)
         if not sent.asked.content:
             return channel, ResponseId(before.session, end)
         if not later:  # what waited may have been canceled since
-            return channel, ResponseId(before.session, now.position.entry)
+            return channel, ResponseId(before.session, max(end, now.position.entry))
         name = f"response-{secrets.token_hex(12)}"
         turns = await asyncio.to_thread(_turns_until, channel, end)
         try:
