@@ -62,11 +62,7 @@ class RunBegan(RunEntry):
 
 @record
 class PersonSaid(RunEntry):
-    """A message that joined the transcript, made neither by a model nor by a tool: usually a prompt.
-
-    Args:
-        message: The message; of any role, if a program passed a transcript.
-    """
+    """A prompt, or a message of any role from a transcript that a program passed, which joined the run's own."""
 
     kind: ClassVar = "person_said"
     message: Message

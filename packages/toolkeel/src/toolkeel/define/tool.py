@@ -299,10 +299,7 @@ class Tool(NotebookDisplay, Generic[P, R], metaclass=_ToolMeta):
         return await get_invoker().ainvoke(self, value, run)
 
     def batch(self, values: Iterable[object], run: InRun = None) -> list[Any]:
-        """Run `invoke` for each value concurrently, and return the results in order.
-
-        Every call runs to its end; then the first failure by position is raised.
-        """
+        """Run `invoke` for each value concurrently, to its end. Return results in order, or raise the first exception."""
         return get_invoker().run_sync(lambda: self.abatch(values, run))
 
     async def abatch(self, values: Iterable[object], run: InRun = None) -> list[Any]:
