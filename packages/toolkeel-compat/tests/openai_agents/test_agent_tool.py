@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from toolkeel import SetupError
 from toolkeel.model_interface import Finish, TextDelta
-from toolkeel.testing import Scripted
+from toolkeel.testing import Scripted, call
 from toolkeel_compat.openai_agents import (
     Agent,
     AgentHooks,
@@ -166,3 +166,16 @@ def test_a_function_of_the_programs_may_make_the_input_of_a_call() -> None:
 
     assert input_of(input_builder=build) == "{'input': 'hi'} None"
     assert input_of() == "hi"
+
+
+class Folder(BaseModel):
+    name: str
+    folders: list[Folder] = []
+
+
+def test_parameters_may_contain_themselves() -> None:
+    inner = Agent(name="inner", model=Scripted(["found"]))
+    asked = call("find", {"name": "a", "folders": [{"name": "b"}]})
+    tools = [inner.as_tool("find", "Find it.", parameters=Folder)]
+    outer = Agent(name="outer", model=Scripted([asked, "done"]), tools=tools)
+    assert "found" in str(Runner.run_sync(outer, "?").to_input_list())

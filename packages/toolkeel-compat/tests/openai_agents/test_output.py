@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import json
 from typing import Any, Literal
 
@@ -176,3 +177,15 @@ def test_a_loose_type_is_asked_for_by_an_open_schema_that_is_not_enforced() -> N
     assert "additionalProperties" not in asked.schema
     strict = AgentOutputSchema(Pair).json_schema()
     assert (strict["additionalProperties"], strict["required"]) == (False, ["left", "right"])
+
+
+class Size(enum.StrEnum):
+    SMALL = "s"
+    LARGE = "l"
+
+
+def test_one_of_several_texts_is_asked_for_within_an_object() -> None:
+    model = Native(['{"response": "l"}'])
+    assert Runner.run_sync(Agent(model=model, output_type=Size), "go").final_output == Size.LARGE
+    asked = model.requests[0].settings.output
+    assert asked is not None and list(asked.schema["properties"]) == ["response"]

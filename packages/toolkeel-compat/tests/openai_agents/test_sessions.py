@@ -393,3 +393,23 @@ def test_a_session_without_one_of_the_methods_is_refused_by_its_name() -> None:
     with pytest.raises(SetupError, match=r"the session Three has no method 'clear_session'"):
         Runner.run_sync(Agent(model=model), "hi", session=Three([]))
     assert not model.requests
+
+
+def test_what_a_person_says_while_a_call_waits_parts_it_from_no_result() -> None:
+    @function_tool(needs_approval=True)
+    def cancel() -> str:
+        """Cancel."""
+        return "cancelled"
+
+    session = SQLiteSession("x")
+    script = Scripted([call("cancel", {}, "c1"), "while it waits", "done", "last"])
+    agent = Agent(name="a", model=script, tools=[cancel])
+    state = Runner.run_sync(agent, "first", session=session).to_state()
+    Runner.run_sync(agent, "second", session=session)
+    state.approve(state.get_interruptions()[0])
+    Runner.run_sync(agent, state, session=session)
+    Runner.run_sync(agent, "third", session=session)
+    results = [each.text for each in script.requests[-1].messages if each.role == "tool"]
+    assert results == ["cancelled"]
+    stored = asyncio.run(session.get_items())
+    assert [each["output"] for each in stored if "output" in each] == ["cancelled"]

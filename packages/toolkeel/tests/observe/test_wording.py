@@ -146,3 +146,9 @@ def test_records_with_many_different_keys_are_no_table() -> None:
     wide = {f"k{n}": n for n in range(100)}
     assert (shown := table_of({}, json.dumps([wide]))) is not None and len(shown.columns) == 100
     assert table_of({}, json.dumps([wide, {"more": 1}])) is None
+
+
+def test_a_cell_that_is_nested_too_deeply_is_cut() -> None:
+    deep = '[{"a":' + "[" * 990 + "]" * 990 + "}]"
+    shown = table_of({}, deep)
+    assert shown is None or shown.rows == [["…"]] or "[[" in shown.rows[0][0]

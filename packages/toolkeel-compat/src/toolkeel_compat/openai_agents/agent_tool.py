@@ -190,7 +190,7 @@ def _summarize(schema: Mapping[str, Any]) -> str:
     described, required = schema.get("description"), schema.get("required") or ()
     lines = [f"Description: {described}"] if described else []
     found = bool(described)
-    for name, part in schema["properties"].items():
+    for name, part in schema.get("properties", {}).items():
         kind = _name_kind(part)
         if not kind:
             return ""

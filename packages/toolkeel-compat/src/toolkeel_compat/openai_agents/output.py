@@ -158,7 +158,7 @@ _FORMAT = "final_output"
 def _unwrap(output_type: Any) -> Any:
     """Return a type whose values are those of `output_type`, with the schema that the SDK shows."""
     kind = get_origin(output_type) or output_type or str
-    if isinstance(kind, type) and issubclass(kind, BaseModel | dict | str):
+    if isinstance(kind, type) and (kind is str or issubclass(kind, BaseModel | dict)):
         return output_type or str
     make: Any = TypedDict
     response = make("OutputType", {"response": output_type})

@@ -296,7 +296,28 @@ def drop_open_calls(items: Iterable[Any]) -> list[Any]:
             kept.append(None)
         else:
             kept.append(one)
-    return [one for one in reversed(kept) if one is not None]
+    return _join_late_results([one for one in reversed(kept) if one is not None])
+
+
+def _join_late_results(items: Iterable[Any]) -> list[Any]:
+    """Return items with each output behind its call, though a person has spoken while the call waited."""
+    made: list[Any] = []
+    calls: dict[Any, int] = {}
+    said = -1  # where a person spoke last
+    for one in items:
+        kind, at = _type_of(one), len(made)
+        if kind == "function_call_output" and (place := calls.get(one["call_id"], said)) < said:
+            at = place + 1
+            while _type_of(made[at]) in ("function_call", "function_call_output", "reasoning"):
+                at += 1
+            calls = {id: n + (n >= at) for id, n in calls.items()}
+            said += 1
+        elif kind == "function_call":
+            calls[one["call_id"]] = at
+        elif isinstance(one, Mapping) and one.get("role") == "user":
+            said = at
+        made.insert(at, one)
+    return made
 
 
 def _type_of(item: Any) -> Any:

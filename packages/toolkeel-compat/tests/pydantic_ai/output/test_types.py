@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -152,3 +153,17 @@ def test_validators_see_text_and_answers_by_a_call() -> None:
 
     assert agent.run_sync("go").output == "YES"
     assert seen == ["no", Box(width=1), "yes"]
+
+
+class Tree(BaseModel):
+    """A tree."""
+
+    kept: Box | None = None
+    branches: list[Tree] = []
+
+
+def test_types_that_a_provider_enforces_may_contain_others() -> None:
+    choice = {"result": {"kind": "Tree", "data": {"branches": [{"kept": {"width": 1}}]}}}
+    asked = NativeOutput([Tree, Failure])
+    agent = Agent(Scripted([json.dumps(choice)]), output_type=asked)
+    assert agent.run_sync("?").output == Tree(branches=[Tree(kept=Box(width=1))])

@@ -221,7 +221,10 @@ def _table_of_records(text: str) -> ShownTable | None:
 
 
 def _cell(value: object) -> str:
-    return value if isinstance(value, str) else compact(value)
+    try:
+        return value if isinstance(value, str) else compact(value)
+    except RecursionError:  # what was read may be nested too deeply to be written
+        return "…"
 
 
 def title_of(schema: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ import pytest
 import typing_extensions
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, with_config
+from pydantic import AfterValidator, BaseModel, ConfigDict, with_config
 
 from tests.define.calling import answered, called, taking
 from toolkeel import tool
@@ -184,3 +184,30 @@ def test_iterables_become_lists_wherever_they_stand(annotation: Any) -> None:
 def test_a_tuple_within_a_tuple_is_refused_on_every_python() -> None:
     with pytest.raises(DefinitionError, match=r"tuple\[str, ...\]"):
         taking(tuple[int, *tuple[str, ...]])
+
+
+class Opened(typing_extensions.TypedDict):
+    a: int
+
+
+Opened.__pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[attr-defined]
+
+
+class Further(Opened):
+    b: int
+
+
+def test_a_typed_dict_has_the_configuration_of_its_base() -> None:
+    take, seen = taking(Further)
+    assert called(take, {"x": {"a": 1, "b": 2, "c": 3}}) and seen == [{"a": 1, "b": 2, "c": 3}]
+
+
+class Holder(typing_extensions.TypedDict, typing.Generic[T]):
+    x: T
+
+
+def test_names_of_generic_typed_dicts_have_no_address() -> None:
+    checked = Annotated[int, AfterValidator(lambda number: number)]
+    assert " at 0x" not in str(taking(Holder[checked])[0].parameters)
+    take, seen = taking(Holder[Annotated[int, {"a": 1}]])  # pyright: ignore
+    assert called(take, {"x": {"x": 1}}) and seen == [{"x": 1}]

@@ -463,3 +463,14 @@ def test_true_is_no_number_and_a_decimal_is_one(
     made, seen = taking(annotation)
     assert (answered(made, {"x": sent}).kind is None) is (received is not None)
     assert seen == ([] if received is None else [received])
+
+
+class Mixed(enum.Enum):
+    LIST = [1]
+    TEXT = "c"
+
+
+def test_a_literal_of_a_member_that_no_call_can_send_takes_its_other_options() -> None:
+    take, seen = taking(Literal[Mixed.LIST, "c"])
+    assert not answered(take, {"x": "c"}).failed and seen == ["c"]
+    assert answered(take, {"x": "d"}).failed

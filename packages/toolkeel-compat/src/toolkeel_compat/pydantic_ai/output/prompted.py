@@ -12,7 +12,7 @@ from itertools import chain, count
 from typing import Any, Final, Literal
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter
-from pydantic_core import core_schema
+from pydantic_core import core_schema, to_json
 from typing_extensions import TypedDict
 
 from toolkeel._records.record import record
@@ -49,7 +49,7 @@ class _Form:
         """Return the valid answer, or raise `ValidationError`."""
         if self.is_wrapped and isinstance(value, Mapping) and _KEY in value:
             value = value[_KEY]
-        return self.adapter.validate_python(value)
+        return self.adapter.validate_json(to_json(value))
 
 
 def prompt_output(
@@ -81,8 +81,8 @@ def prompt_output(
 
 def make_choice(types: Sequence[NamedType]) -> type:
     """Return a type whose JSON says which of several types an answer has, and whose values are theirs."""
-    forms = [_make_form(one) for one in _number(types)]
-    schema = _join_schemas(forms, types)
+    numbered = _number(types)
+    forms = [_make_form(one) for one in numbered]
 
     class Choice:
         """An answer of one of several kinds."""
@@ -98,7 +98,13 @@ def make_choice(types: Sequence[NamedType]) -> type:
         def __get_pydantic_json_schema__(
             cls, core: core_schema.CoreSchema, handler: GetJsonSchemaHandler
         ) -> dict[str, Any]:
-            return schema
+            # made by `handler`, which keeps the definitions that it knows alone
+            made = [handler.resolve_ref_schema(handler(one.adapter.core_schema)) for one in forms]
+            parts = zip(forms, made, numbered, strict=True)
+            shown = [
+                dataclasses.replace(form, schema=_shape(part, one)[0]) for form, part, one in parts
+            ]
+            return _join_schemas(shown, types)
 
     return Choice
 
@@ -129,7 +135,12 @@ def _number(types: Sequence[NamedType]) -> list[NamedType]:
 
 def _make_form(kind: NamedType) -> _Form:
     adapter: TypeAdapter[Any] = TypeAdapter(kind.type_)
-    schema: Any = _without_titles(adapter.json_schema())
+    return _Form(kind.name, *_shape(adapter.json_schema(), kind), adapter)
+
+
+def _shape(made: dict[str, Any], kind: NamedType) -> tuple[dict[str, Any], bool]:
+    """Return the schema of an object with an answer of pydantic's schema; True if it is wrapped."""
+    schema: Any = _without_titles(made)
     schema.pop("description", None)
     is_wrapped = schema.get("type") != "object"
     if is_wrapped:
@@ -137,7 +148,7 @@ def _make_form(kind: NamedType) -> _Form:
         schema = {"properties": {_KEY: schema}, "required": [_KEY], "type": "object", **definitions}
     elif kind.is_function:
         schema.pop("title", None)
-    return _Form(kind.name, schema, is_wrapped, adapter)
+    return schema, is_wrapped
 
 
 def _join_schemas(forms: Sequence[_Form], types: Sequence[NamedType]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ log = logging.getLogger("toolkeel")
 PATIENCE = 0.25
 """Seconds after which a coroutine that has not started moves to another loop."""
 
-_lock = threading.Lock()
+_lock = threading.RLock()  # a finalizer may make a sync call while it is held
 _loop: asyncio.AbstractEventLoop | None = None
 _home: asyncio.AbstractEventLoop | None = None
 """The first loop there was: where connections live."""
@@ -62,9 +62,9 @@ def run_sync(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
     try:
         work.begin(work.done)
         return work.done.result()
-    except KeyboardInterrupt:
-        work.stop()
-        raise
+    finally:
+        if not work.done.done():  # Ctrl-C, or another signal's exception
+            work.stop()
 
 
 class _Work(Generic[T]):
@@ -258,7 +258,7 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
 def _forget_after_fork() -> None:
     """Drop the loop in a child process, which has its object but not its thread."""
     global _loop, _home, _lock
-    _loop, _home, _lock = None, None, threading.Lock()
+    _loop, _home, _lock = None, None, threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):

@@ -28,7 +28,7 @@ from toolkeel.errors import DefinitionError
 _new: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 _made: WeakSet[Any] = WeakSet()
 _making = threading.RLock()
-_MODULES = re.compile(r"(?:[\w<>]+\.)+")
+_MODULES = re.compile(r"(?:[\w<>]+\.)+| at 0x[0-9a-fA-F]+")
 
 
 def modernize(annotation: object) -> Any:
@@ -82,9 +82,11 @@ def _modern_typed_dict(old: Any) -> Any:
             for name, hint in hints.items()
         },
     )
-    for name in ("__doc__", "__module__", "__qualname__", "__pydantic_config__"):
+    for name in ("__doc__", "__module__", "__qualname__"):
         if name in vars(owner):
             setattr(made, name, vars(owner)[name])
+    if (config := _config_of(owner)) is not None:
+        made.__pydantic_config__ = config
     _made.add(made)
     _new[old] = made  # first of all: its fields may ask for it
     filled = type_arguments(old)
@@ -97,6 +99,14 @@ def _modern_typed_dict(old: Any) -> Any:
         del _new[old]
         raise
     return made
+
+
+def _config_of(owner: Any) -> Any:
+    """Return pydantic's configuration of a typed dict, its own or that of a base; None without one."""
+    found = getattr(owner, "__dict__", {}).get("__pydantic_config__")
+    for base in getattr(owner, "__orig_bases__", ()):
+        found = _config_of(get_origin(base) or base) if found is None else found
+    return found
 
 
 def extra_items(annotation: object) -> Any:
@@ -157,7 +167,13 @@ def is_required(owner: Any, name: str, hint: object) -> bool:
 def _is_old_typed_dict(annotation: object) -> bool:
     """Return True if a typed dict, or an alias of a generic one, was not rebuilt here."""
     owner: Any = get_origin(annotation) or annotation
-    return is_typeddict(owner) and owner not in _made
+    if not is_typeddict(owner) or owner in _made:
+        return False
+    try:
+        hash(annotation)
+    except TypeError:  # of metadata such as a dict: pydantic reads it as it is
+        return False
+    return True
 
 
 def _is_unpacked(annotation: object) -> bool:

@@ -274,7 +274,8 @@ _PLAIN = (str, int, float, bool, type(None))
 def _one_of(options: list[Any], error: Any) -> Callable[[Any], Any]:
     """Return a check that a JSON value is an option or a member's value, and returns that: 1.0 is 1, and True is not."""
     sent = [(each.value if isinstance(each, Enum) else each, each) for each in options]
-    known = {(type(value) is bool, value): each for value, each in reversed(sent)}
+    plain = [one for one in reversed(sent) if isinstance(one[0], _PLAIN)]  # no call sends others
+    known = {(type(value) is bool, value): each for value, each in plain}
     listed = ", ".join(repr(value) for value, _ in sent)
 
     def check(value: Any) -> Any:
