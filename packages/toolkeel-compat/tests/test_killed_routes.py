@@ -33,8 +33,8 @@ def test_a_person_is_asked_if_the_payment_happened_and_the_model_reads_the_answe
     assert "it did" in told[route, "decide"]
 
 
-def test_without_a_journal_the_decision_is_used_up_and_the_items_before_the_call_are_there(
+def test_without_a_journal_the_decision_is_used_up_and_the_items_up_to_the_call_are_there(
     told: Told,
 ) -> None:
-    assert told["runner", "look"] == '["user"]'
+    assert told["runner", "look"] == '["user", null]'  # the prompt and the call that waited
     assert "has served already" in told["runner", "decide"]

@@ -12,13 +12,15 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 import mcp_types as types
 import pytest
 from mcp.shared.message import SessionMessage
 
-from tests.mcp.peers import SSE_PEER, free_port, http_peer
+from tests.mcp.peers import SSE_PEER, answers, free_port, http_peer
+from tests.waiting import until_sync
 from toolkeel import SetupError, ToolCall, ToolMessage, Toolset
 from toolkeel.mcp.client.http import BoundedTransport, NetworkOptions, http
 from toolkeel.mcp.client.mcp_server import MCPServer
@@ -115,6 +117,7 @@ def test_the_new_revision_works_over_http_and_survives_a_restart() -> None:
         assert run(tools, "echo", text="北京").content == "北京"
         process.kill()
         process.wait()
+        until_sync(lambda: not answers(urlsplit(url).port or 0), 30)  # the program ends a moment later
         lost = run(tools, "echo", text="?")
         assert lost.kind == "tool_error" and "the call was not sent." in lost.text.lower()
     asyncio.run(server.close())
