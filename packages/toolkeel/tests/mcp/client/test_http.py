@@ -117,7 +117,9 @@ def test_the_new_revision_works_over_http_and_survives_a_restart() -> None:
         assert run(tools, "echo", text="北京").content == "北京"
         process.kill()
         process.wait()
-        until_sync(lambda: not answers(urlsplit(url).port or 0), 30)  # the program ends a moment later
+        until_sync(
+            lambda: not answers(urlsplit(url).port or 0), 30
+        )  # the program ends a moment later
         lost = run(tools, "echo", text="?")
         assert lost.kind == "tool_error" and "the call was not sent." in lost.text.lower()
     asyncio.run(server.close())
