@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias, cast
@@ -75,7 +76,8 @@ class Scripted(Binds):
             return [line]
         items = [line] if isinstance(line, ToolCall) else line
         if not isinstance(items, list | tuple) or not items:
-            raise TypeError(f"a script cannot say {line!r}")
+            hint = "; its functions must be sync" if inspect.isawaitable(line) else ""
+            raise TypeError(f"a script cannot say {line!r}{hint}")
         calls = [item for item in items if isinstance(item, ToolCall)]
         if not calls:
             return cast("list[Delta]", list(items))

@@ -193,7 +193,7 @@ def decide_command(
     for decision in decisions:
         if (first := session.decide(decision)) is not None:
             note(f"decided already by {first.who}: {first.decision.verdict}", YELLOW)
-    go_on = "" if scope else f"; go on: toolkeel run --session {name}"
+    go_on = "" if scope or file else f"; go on: toolkeel run --session {name}"
     note(f"{count(len(decisions), 'decision')} left{go_on}", DIM)
 
 
@@ -209,7 +209,7 @@ def fork_command(
 ) -> None:
     """Begin a new session as another one was after some turn."""
     open_existing(file).fork(name, to, turn=turn, scope=scope)
-    if not scope:
+    if not (scope or file):
         note(f"go on: toolkeel run --session {to}", DIM)
 
 
