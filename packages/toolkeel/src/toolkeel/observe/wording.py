@@ -176,8 +176,9 @@ class ShownTable(NamedTuple):
 _RECORDS_TEXT = 100_000
 """Characters of the longest text that is read as records."""
 _RECORDS_ROWS = 50
-_RECORDS_COLUMNS = 100
 """Rows of records that are shown."""
+_RECORDS_COLUMNS = 100
+"""Columns of the widest records that are shown as a table."""
 
 
 def table_of(details: Mapping[str, object], text: str = "") -> ShownTable | None:

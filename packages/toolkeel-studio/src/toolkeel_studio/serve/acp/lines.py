@@ -39,9 +39,7 @@ class Lines:
                 message = None
             if isinstance(message, dict) and not isinstance(message.get("id"), dict | list):
                 error = message.get("error")
-                if error is not None and not isinstance(
-                    error, dict
-                ):  # the library ends its loop at it
+                if not isinstance(error, dict | None):  # the library's loop would end at it
                     message["error"] = {"message": str(error)}
                 return message
             if line.strip():
