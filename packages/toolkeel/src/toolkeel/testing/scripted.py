@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias, cast
 
 from toolkeel._common.checked_arguments import checked
@@ -76,7 +75,7 @@ class Scripted(Binds):
             return [line]
         items = [line] if isinstance(line, ToolCall) else line
         if not isinstance(items, list | tuple) or not items:
-            hint = "; its functions must be sync" if inspect.isawaitable(line) else ""
+            hint = "; its functions must be sync" if isinstance(line, Awaitable) else ""
             raise TypeError(f"a script cannot say {line!r}{hint}")
         calls = [item for item in items if isinstance(item, ToolCall)]
         if not calls:
