@@ -132,7 +132,7 @@ def test_a_run_outlives_a_restart_of_its_database(tmp_path: Path) -> None:
             server.stop()
             time.sleep(1)
             server.start()
-            assert durable.result("run 0", 60).reason == "answered"
+            assert durable.result("run 0", 200).reason == "answered"
         check_whole(durable, ["run 0"])
         assert len(set(done_in(tmp_path))) == STEPS
         close(durable)
